@@ -15,7 +15,7 @@ def page(build):
         return subprocess.run([ucas, *words], capture_output=True, text=True, check=True).stdout.rstrip()
 
     overview = says("--help")
-    listed = overview[overview.index("Commands:"):].split("\n\n")[0].split("\n")[1:]
+    listed = overview.split("\n\n")[1].split("\n")
     commands = [line[at:at + 14].strip() for line in listed for at in (12, 46) if line[at:].strip()]
     parts = ["# All options\n\nMade by `tools/make_options.py`; the same as `ucas COMMAND --help all`.\n", f"```\n{overview}\n```\n"]
     for command in commands:

@@ -12,6 +12,7 @@ _HOMES = {
     "Advantages": "shaping", "advantages": "shaping", "method": "shaping", "methods": "shaping", "token_loss": "shaping",
     "explain": "explanation",
     "read": "runs", "Run": "runs",
+    "train": "training", "Training": "training",
 }
 _MODULES = ("stats", "integrations", "lm_head", "track")
 

@@ -16,6 +16,8 @@ from .shaping import method as method
 from .shaping import methods as methods
 from .shaping import token_loss as token_loss
 from .tokenizer import Tokenizer as Tokenizer
+from .training import Training as Training
+from .training import train as train
 from .verifier import Verifier as Verifier
 from .verifier import verify as verify
 

@@ -10,8 +10,9 @@ def path() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Where this Python would import torch and pyarrow from, whose libraries the program loads when a command needs them; imports neither."""
-    found = {}
+    """Where this Python would import torch and pyarrow from, whose libraries the program loads when a command needs them; imports neither. And
+    this Python, for rewards, trackers and tasks in Python."""
+    found = {"UCAS_PYTHON": sys.executable}
     for name in ("torch", "pyarrow"):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:

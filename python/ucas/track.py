@@ -1,20 +1,58 @@
-"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio`.
+"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`, or `ucas track RUN --to ..`.
 
-It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. It may be called again,
-during the run or after it, and sends what the tracker lacks. Where a tracker stores and how it signs in is the tracker's own affair
-(WANDB_MODE, WANDB_API_KEY, MLFLOW_TRACKING_URI, TRACKIO_DIR ...); nothing of that is read or stored here.
+It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. `ucas train` starts it where
+train.track names trackers. It may be called again, during the run or after it, and sends what the tracker lacks. Where a tracker stores and
+how it signs in is the tracker's own affair (WANDB_MODE, WANDB_API_KEY, MLFLOW_TRACKING_URI, TRACKIO_DIR ...); nothing of that is read or
+stored here. The file needs nothing of this package: the program holds it, too, and gives it to any Python.
 """
 import argparse
 import hashlib
+import json
 import os
 import re
+import select
 import sys
 import time
+import tomllib
 
-from ._ucas import Error
-from .runs import _STEP, read
+try:
+    from ._ucas import Error
+except ImportError:  # as the program's child
+    class Error(ValueError):
+        """What a user can mend."""
 
+_STEP = "training/global_step"
 _POLL = 5.0  # seconds between looks at a run that is followed
+
+
+class Recorded:
+    """What a tracker needs of a run directory."""
+
+    def __init__(self, path):
+        self.path = path
+        if not os.path.isdir(path) or not os.path.exists(os.path.join(path, "config.toml")):
+            raise Error(f"{path}: no config.toml there; expected a run directory, as ucas train writes them")
+        with open(os.path.join(path, "config.toml"), "rb") as file:
+            self.config = tomllib.load(file)
+        try:
+            with open(os.path.join(path, "env.json"), encoding="utf-8") as file:
+                self.env = json.load(file)
+        except OSError:
+            self.env = {}
+
+    def metrics(self):
+        """The rows of steps.jsonl; a last line without its newline is one that is being written."""
+        path = os.path.join(self.path, "steps.jsonl")
+        if not os.path.exists(path):
+            return
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith("\n"):
+                    return
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise Error(f"{path}:{number}: not JSON ({error}); the file was changed or cut") from None
 
 
 def _flat(settings, prefix=""):
@@ -94,13 +132,37 @@ class Trackio:
         self.trackio.finish()
 
 
-TRACKERS = {"wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio}
+class Tensorboard:
+    """Event files by the package tensorboard; `ucas train --train.tensorboard true` writes them itself, without it."""
+
+    def __init__(self, run, project, name):
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self.event, self.summary, self.last = event_pb2.Event, summary_pb2.Summary, None
+        self.writer = EventFileWriter(os.path.join(run.path, "tensorboard"), filename_suffix=".track")
+
+    def log(self, metrics, step):
+        values = [self.summary.Value(tag=key, simple_value=float(value)) for key, value in metrics.items()]
+        self.writer.add_event(self.event(wall_time=time.time(), step=step, summary=self.summary(value=values)))
+
+    def end(self):
+        self.writer.close()
 
 
-def send(run, tracker, follow=0, sleep=time.sleep):
+TRACKERS = {"wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio, "tensorboard": Tensorboard}
+
+
+def input_ended(seconds):
+    """Waits so long for the end of standard input: the training that started this process is over."""
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    return bool(ready) and not os.read(sys.stdin.fileno(), 4096)
+
+
+def send(run, tracker, follow=0, sleep=time.sleep, over=None):
     """Sends the steps that the tracker lacks (those after `tracker.last`) and ends it; their number. follow: goes on until the run has
-    written nothing for so many seconds."""
-    last, sent, idle = tracker.last, 0, 0.0
+    written nothing for so many seconds. over: instead, until over(seconds), which waits so long at most, is true."""
+    last, sent, idle, last_look = tracker.last, 0, 0.0, over is None
     try:
         while True:
             new = [row for row in run.metrics() if _STEP in row and (last is None or row[_STEP] > last)]
@@ -108,8 +170,11 @@ def send(run, tracker, follow=0, sleep=time.sleep):
                 metrics = {key: value for key, value in row.items() if key != _STEP and isinstance(value, (int, float))}
                 tracker.log(metrics, row[_STEP])
                 last, sent, idle = row[_STEP], sent + 1, 0.0
-            if idle >= follow:
+            if last_look and idle >= follow:
                 return sent
+            if over is not None:
+                last_look = last_look or over(_POLL)
+                continue
             sleep(_POLL)
             idle += _POLL
     finally:
@@ -124,11 +189,13 @@ def main(arguments=None):
     parser.add_argument("--name", help="its name there; the directory's, if not given")
     parser.add_argument("--follow", type=float, default=0, metavar="SECONDS",
                         help="go on until the run has written nothing for so long; 0: send what is there")
+    parser.add_argument("--until-end-of-input", action="store_true", help="go on until standard input ends, as ucas train starts it")
     asked = parser.parse_args(arguments)
+    over = input_ended if asked.until_end_of_input else None
     try:
-        run = read(asked.run)
+        run = Recorded(asked.run)
         name = asked.name or os.path.basename(os.path.abspath(asked.run))
-        sent = send(run, TRACKERS[asked.to](run, asked.project, name), asked.follow)
+        sent = send(run, TRACKERS[asked.to](run, asked.project, name), 0 if over else asked.follow, over=over)
     except Error as error:
         parser.exit(2, f"ucas.track: {error}\n")
     except ImportError as error:

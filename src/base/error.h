@@ -27,7 +27,7 @@ enum ExitCode : int {
   X(unsupported) X(data_line) X(empty) X(schema) X(utf8) X(dup_key) X(parquet) X(study) X(no_signal)   \
   X(truncated) X(header_json) X(header_size) X(not_regular_file) X(offset) X(shape) X(size) X(dtype)   \
   X(gguf) X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
-  X(ranks) X(server) X(reward) X(sandbox)
+  X(ranks) X(server) X(reward) X(sandbox) X(lfs_pointer) X(python)
 // clang-format on
 enum class ErrorKind {
 #define UCAS_ENUMERATOR(name) name,

@@ -22,10 +22,8 @@ void sum_up() {
 
 constexpr const char* kIntroduction =
     "ucas - reinforcement learning of language models with verifiable rewards\n"
-    "\n"
     "Usage: ucas COMMAND [ARGUMENTS] [--key value ...]\n"
-    "\n"
-    "Commands:\n";
+    "\n";
 
 constexpr const char* kClosing =
     "\n"

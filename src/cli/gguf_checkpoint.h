@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hf/gguf_model.h"
+#include "hf/gguf/gguf_model.h"
 #include "text/tokenizer/tokenizer_writer.h"
 
 namespace ucas {

@@ -27,9 +27,9 @@ void MachineOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
   f.field("prompt", prompt, "question to answer on standard output");
-  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("data", data, OptionNames::evaluation_data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template, kGenerateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
@@ -58,7 +58,7 @@ void GenerateOptions::validate() const {
 }
 
 void ScoreOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
   f.field("out", out, "JSONL file to write; empty = standard output");
   f.choice("dtype", dtype, "dtype of matmuls and activations");
   f.field("temperature", temperature, Range{1e-3, 100}, "temperature that divides the logits");
@@ -70,13 +70,14 @@ void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to create;
 
 void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "suite, benchmark, or file that describes one, such as math5");
-  f.field("data", data,
+  f.field("data", data, OptionNames::evaluation_data,
           "problem files, JSONL (may be given several times); with --suite, the directory of the suite's files");
   f.field("name", name, "name of the result files; empty = the suite's name, or test");
   f.field("template", prompt_template, kEvaluateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "directory for run directories; empty = print only");
+  f.field("json", json, "print the figures as one JSON object, in the form of eval/NAME.json, instead of tables");
   f.field("server", server,
           "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, evaluated as one more MODEL");
   f.field("responses", responses, "JSONL file of responses generated elsewhere, evaluated as one more MODEL");
@@ -100,7 +101,7 @@ void EvaluateOptions::fields(Fields& f) {
 }
 
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {
-  CommandLine line = parse_command_line(words, {});
+  CommandLine line = parse_command_line(words, {"json"});
   PolicyLine out;
   out.positionals = std::move(line.positionals);
   for (Setting& setting : line.settings) {

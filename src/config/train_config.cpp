@@ -14,8 +14,8 @@ namespace ucas {
 
 void TrainConfig::fields(Fields& f) {
   f.field("label", label, "run name in reports; empty = the method's title", Effect::bookkeeping);
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory to train further",
-          Effect::place);
+  f.field("model", model, OptionNames::checkpoint,
+          "Hugging Face checkpoint directory, or PEFT adapter directory to train further", Effect::place);
   f.field("device", device, "device to train on: cpu, cuda or cuda:N", Effect::place);
   f.choice("dtype", dtype,
            "dtype of matmuls, activations and KV cache; sums, master weights and moments are always f32");
@@ -32,6 +32,9 @@ void TrainConfig::fields(Fields& f) {
       inner.field("name", config->method_name, "RLVR method; `ucas train --help methods` lists all");
       inner.field("preset", config->method_preset, "preset of the method; empty = the method's first");
       if (config->method) config->method->fields(inner);
+      inner.field(
+          "python", config->method_python,
+          "advantages by a Python function, FILE.py:FUNCTION, in the place of the method's; slower; empty = none");
     }
   } method_section{this};
   f.section("method", method_section);
@@ -68,6 +71,12 @@ void TrainConfig::validate() const {
 
 void TrainConfig::validate_settings() const {
   Refusals refuse(ErrorKind::config);
+  const std::vector<std::string> trackers = {"tensorboard", "wandb", "mlflow", "trackio"};
+  for (const std::string& name : train.track) {
+    if (std::ranges::find(trackers, name) != trackers.end()) continue;
+    refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
+               did_you_mean(name, trackers)));
+  }
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));

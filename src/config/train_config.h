@@ -35,6 +35,7 @@ struct TrainConfig {
   ReferenceConfig reference;
   std::string method_name = "grpo";
   std::string method_preset;       // one of the method's presets
+  std::string method_python;       // FILE.py:FUNCTION that gives the advantages; "" = the method's own
   std::shared_ptr<Method> method;  // made from method_name, holds the method's own options
   ObjectiveConfig objective;
   UpdateConfig update;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/hub_path.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "data/code_problems.h"
@@ -128,7 +130,8 @@ std::string without_thousands_commas(const std::string& number) {
   return plain;
 }
 
-// Words of two letters or more that are no LaTeX command: a number or a formula has few of them.
+}  // namespace
+
 bool is_prose(const std::string& gold) {
   constexpr int kFewestWords = 6;
   int words = 0;
@@ -140,6 +143,8 @@ bool is_prose(const std::string& gold) {
   }
   return words >= kFewestWords;
 }
+
+namespace {
 
 // What a file's right answers look like, over its rows.
 class GoldCheck {
@@ -249,7 +254,8 @@ void gold_to_letters(const JsonRow& row, const std::string& named, Problem& prob
   for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem);
 }
 
-void read_names(const JsonRow& row, const std::string& stem, const ProblemColumns& columns, Problem& problem) {
+void read_names(const JsonRow& row, const std::string& stem, int64_t number, const ProblemColumns& columns,
+                Problem& problem) {
   if (const std::string subject = column(row, columns.subject, {"subject"}); !subject.empty()) {
     if (!columns.subject.empty() || row.value.at(subject).is_string()) problem.subject = text_field(row, subject);
   }
@@ -261,7 +267,7 @@ void read_names(const JsonRow& row, const std::string& stem, const ProblemColumn
   } else if (extra != row.value.end() && extra->is_object() && extra->contains("index")) {
     problem.id = id_text(row, extra->at("index"), "extra_info.index");
   } else {
-    problem.id = str(stem, "/", row.line);
+    problem.id = str(stem, "/", number);
   }
 }
 
@@ -273,7 +279,7 @@ std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
     const std::string stem = data_stem(file);
     const auto has_it = [&](const std::string& other) { return other != file && data_stem(other) == stem; };
     const std::string folder = std::filesystem::path(file).parent_path().filename().string();
-    const bool longer = !folder.empty() && std::ranges::any_of(files, has_it);
+    const bool longer = !folder.empty() && !hub_origin(file) && std::ranges::any_of(files, has_it);
     names.push_back(longer ? str(folder, "-", stem) : stem);
   }
   return names;
@@ -294,9 +300,11 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
   if (files.empty()) throw Error(ErrorKind::usage, "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
   const std::vector<std::string> names = names_of_files(files);
+  std::map<std::string, int64_t> earlier;  // rows of the files before of a data set of the hub: its shards
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string &file = files[i], &stem = names[i];
     GoldCheck gold_check;
+    const int64_t before = hub_origin(file) ? earlier[stem] : 0;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       ProblemOptions here = options;
@@ -307,7 +315,8 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
       for (std::string& gold : problem.gold) gold = marked_answer(gold);
       if (!key.empty()) gold_check.add(key, problem);
       gold_to_letters(row, here.columns.answer, problem);
-      read_names(row, stem, here.columns, problem);
+      read_names(row, stem, before + row.line, here.columns, problem);
+      earlier[stem] = before + row.line;
       problems.push_back(std::move(problem));
     });
     gold_check.warn_about(file);

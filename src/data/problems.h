@@ -51,6 +51,9 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
 // X of a right answer whose last line is "#### X", without the commas between its thousands; any other as it is.
 std::string marked_answer(const std::string& gold);
 
+// Words of two letters or more that are no LaTeX command: a number or a formula has few of them.
+bool is_prose(const std::string& gold);
+
 // A stable 64-bit hash of everything that a run takes from the problems: resume refuses a changed data set.
 uint64_t content_hash(const std::vector<Problem>& problems);
 

@@ -257,7 +257,7 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
 }
 
 void ModelSettings::fields(Fields& f) {
-  f.field("path", path, "Hugging Face checkpoint directory");
+  f.field("path", path, OptionNames::checkpoint, "Hugging Face checkpoint directory");
   f.field("label", label, "name of the model in tables and files");
   f.field("template", prompt_template, "prompt template that the model was trained with");
   f.field("stop", stop, "additional stop tokens or strings that end a response");

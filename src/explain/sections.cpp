@@ -76,7 +76,7 @@ Lines sampling(const TrainConfig& c) {
 
 // r_ik, and their sum where there are several.
 void add_parts(const RewardConfig& r, Lines& lines) {
-  const std::vector<WeightedPart> parts = parse_reward_weights(r.weights, !r.command.empty());
+  const std::vector<WeightedPart> parts = parse_reward_weights(r.weights, r.from_outside());
   const auto says = [&](RewardPart part, const std::string& formula, const std::string& words) {
     const auto found = std::ranges::find(parts, part, &WeightedPart::part);
     if (found == parts.end()) return;
@@ -100,7 +100,7 @@ void add_parts(const RewardConfig& r, Lines& lines) {
                                                       "the last \\boxed{}"
                                                     : "the last \\boxed{}",
            "; what cannot be read counts as wrong", others.empty() ? "" : str("; ", join(others, ", "))));
-  says(RewardPart::command, "", str("the score that ", printable(r.command, 100), " gives"));
+  says(RewardPart::command, "", str("the score that ", r.scorer(), " gives"));
   says(RewardPart::format, "[o_i matches]", str("the whole response, against ", printable(r.format, 100)));
   says(RewardPart::length, "l if right, min(0, l) if not;  l = 1/2 - (L_i - min L) / (max L - min L)",
        "the shorter the better among the responses to one prompt (Kimi k1.5)");

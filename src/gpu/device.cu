@@ -10,7 +10,7 @@ namespace ucas::gpu {
 void check_launch(const char* kernel) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;
-  throw Error("device", str("kernel ", kernel, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
+  throw Error(ErrorKind::device, str("kernel ", kernel, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
 // Any kernel tells: all are compiled for the same architectures. The first look loads the image, so that PTX which the

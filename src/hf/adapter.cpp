@@ -6,6 +6,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "hf/config_reader.h"
+#include "hf/hub.h"
 
 namespace ucas {
 
@@ -29,6 +30,15 @@ std::string base_directory(const std::string& directory) {
   const std::string named = json.is_object() && it != json.end() && it->is_string() ? it->get<std::string>() : "";
   for (const std::string& base : {named, path_join(directory, named)}) {
     if (!named.empty() && is_directory(base)) return base;
+  }
+  if (is_hub_name(named)) {
+    const auto revision = json.find("revision");
+    try {
+      return checkpoint_directory(named,
+                                  revision != json.end() && revision->is_string() ? revision->get<std::string>() : "");
+    } catch (const Error& error) {
+      throw Error(error.kind(), str(printable(path, 400), ": base_model_name_or_path: ", error.what()));
+    }
   }
   throw Error(ErrorKind::path,
               str(path, ": base_model_name_or_path = \"", printable(named, 400),

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/hub_path.h"
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "hf/config_reader.h"
@@ -148,7 +149,11 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   const LoraConfig& lora = adapter.lora;
   json["peft_type"] = "LORA";
   json["task_type"] = "CAUSAL_LM";
-  json["base_model_name_or_path"] = std::filesystem::absolute(adapter.base).lexically_normal().string();
+  // PEFT's way to name a base of the hub, which another machine has in a cache of its own.
+  const std::optional<HubOrigin> hub = hub_origin(adapter.base);
+  json["base_model_name_or_path"] =
+      hub ? hub->name : std::filesystem::absolute(adapter.base).lexically_normal().string();
+  if (hub) json["revision"] = hub->revision;
   json["r"] = lora.rank;
   json["lora_alpha"] = lora.alpha;
   json["lora_dropout"] = 0.0;

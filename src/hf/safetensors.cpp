@@ -277,6 +277,7 @@ int64_t StoredTensor::elements() const {
 }
 
 std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
+  refuse_lfs_pointer(path);
   int64_t size = file_size(path);
   if (size < 8) throw Error(ErrorKind::truncated, str(path, ": ", size, " bytes; a safetensors file begins with 8"));
   uint64_t length = 0;

@@ -108,7 +108,7 @@ void CriticConfig::fields(Fields& f) {
   f.field("updates", updates, Range{1, 1000}, "critic updates per rollout step");
   f.field("value_clip", value_clip, Range{0, 1e6},
           "value clip range: no gradient where a value is farther from the old value; 0 = off");
-  f.field("model", model, "initial checkpoint of the critic; empty = the policy's");
+  f.field("model", model, OptionNames::checkpoint, "initial checkpoint of the critic; empty = the policy's");
 }
 
 void PrmConfig::fields(Fields& f) {
@@ -116,7 +116,7 @@ void PrmConfig::fields(Fields& f) {
   f.choice("order", order, {"before", "after"},
            "order of the reward model's update: before or after scoring the batch");
   f.field("beta", beta, Range{1e-6, 100}, "reward scale: P(right) = sigmoid(beta * sum of log-ratios)");
-  f.field("model", model, "initial checkpoint of the reward model; empty = the policy's");
+  f.field("model", model, OptionNames::checkpoint, "initial checkpoint of the reward model; empty = the policy's");
 }
 
 }  // namespace ucas

@@ -1,13 +1,12 @@
 #include "plan/known_models.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "hf/hub.h"
 
 namespace ucas {
 
@@ -69,43 +68,6 @@ std::string plain_name(const std::string& name) {
   return plain.starts_with("meta-llama-") ? plain.substr(5) : plain;
 }
 
-// ORG/NAME, as the hub has it, and no path.
-bool is_hub_name(const std::string& name) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  };
-  const size_t slash = name.find('/');
-  return slash != std::string::npos && slash > 0 && slash + 1 < name.size() && name[0] != '.' &&
-         std::ranges::count(name, '/') == 1 &&
-         std::ranges::all_of(name, [&](char c) { return c == '/' || is_part(c); });
-}
-
-std::string environment_of(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// Where huggingface_hub keeps its files.
-std::string hub_cache() {
-  if (std::string place = environment_of("HF_HUB_CACHE"); !place.empty()) return place;
-  if (std::string home = environment_of("HF_HOME"); !home.empty()) return path_join(home, "hub");
-  std::string cache = environment_of("XDG_CACHE_HOME");
-  if (cache.empty()) cache = path_join(environment_of("HOME"), ".cache");
-  return path_join(cache, "huggingface/hub");
-}
-
-// config.json of what refs/main names; "" if it is not in the cache.
-std::string cached_config(const std::string& name) {
-  std::string folder = str("models--", name);
-  folder.replace(folder.find('/'), 1, "--");
-  const std::string model = path_join(hub_cache(), folder), main = path_join(model, "refs/main");
-  if (!exists(main)) return "";
-  const std::string revision(trim(read_file(main)));
-  if (revision.empty() || revision.find('/') != std::string::npos) return "";
-  const std::string config = path_join(path_join(path_join(model, "snapshots"), revision), "config.json");
-  return exists(config) ? config : "";
-}
-
 }  // namespace
 
 std::string known_model_names() { return join(known_names(), ", "); }
@@ -141,10 +103,8 @@ ModelConfig model_of_shape(const std::string& shape) {
 }
 
 FoundModel model_of_hub_name(const std::string& name) {
-  if (is_hub_name(name)) {
-    if (const std::string config = cached_config(name); !config.empty()) {
-      return {read_model_config_file(config), str("the cache of huggingface_hub: ", config)};
-    }
+  if (const std::string config = cached_file(name, "config.json"); !config.empty()) {
+    return {read_model_config_file(config), str("the cache of huggingface_hub: ", config)};
   }
   if (std::optional<ModelConfig> known = known_model(name)) return {*known, "the table of known shapes"};
   throw Error(ErrorKind::path,

@@ -78,6 +78,8 @@ struct PlanLimits {
   int64_t memory = 0, memory_free = 0, disk_free = 0;
   std::string whose = "this machine has";
 };
+// Bytes of --memory: "16GiB", "1.5 GB", "800MB", "100000". Error(ErrorKind::usage) for anything else.
+int64_t parse_memory(const std::string& text);
 // Of this machine, and of the disk where `directory` is or will be.
 PlanLimits limits_here(const std::string& directory);
 // Throws Error(ErrorKind::limit) with the nearest settings if the peak or the disk is beyond.

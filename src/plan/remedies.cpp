@@ -120,6 +120,26 @@ std::optional<Remedy> repeated(const Change& change, TrainConfig& config, const 
 
 }  // namespace
 
+int64_t parse_memory(const std::string& text) {
+  size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  const std::string unit(trim(std::string_view(text).substr(end)));
+  const std::pair<const char*, double> units[] = {{"", 1},         {"B", 1},       {"KB", 1e3},     {"MB", 1e6},
+                                                  {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  for (const auto& [name, factor] : units) {
+    const double bytes = number * factor;
+    if (end > 0 && unit == name && bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
+  }
+  throw Error(ErrorKind::usage,
+              str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
+}
+
 std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit) {
   std::vector<Remedy> found;
   TrainConfig together = config;

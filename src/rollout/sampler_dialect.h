@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rollout/config.h"
+#include "train/collect/config.h"
 
 namespace ucas {
 

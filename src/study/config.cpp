@@ -64,10 +64,11 @@ void StudyBase::fields(Fields& f) {
   hidden.fields(f);
   f.field("samples", samples, Range{0, 1e6},
           "samples per problem from the untrained base for frontier@K; 0 = evaluate.samples");
-  f.field("model", model, "Hugging Face checkpoint that all runs start from, where task = none");
-  f.field("train", train, "training problems where task = none, JSONL");
-  f.field("val", val, "validation problems where task = none, JSONL");
-  f.field("test", test, "problems of the final evaluation where task = none, JSONL");
+  f.field("model", model, OptionNames::checkpoint,
+          "Hugging Face checkpoint that all runs start from, where task = none");
+  f.field("train", train, OptionNames::training_data, "training problems where task = none, JSONL");
+  f.field("val", val, OptionNames::evaluation_data, "validation problems where task = none, JSONL");
+  f.field("test", test, OptionNames::evaluation_data, "problems of the final evaluation where task = none, JSONL");
   f.field("suite", suite, "suite of benchmarks instead of base.test where task = none, such as math5");
   f.field("test_limit", test_limit, Range{0, 1e9},
           "number of problems per file or benchmark where task = none, from the first, for a trial; 0 = all");
@@ -405,7 +406,8 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   if (study.config.title.empty()) study.config.title = study.name;
   for (std::vector<std::string>* files : {&study.config.base.train, &study.config.base.val, &study.config.base.test}) {
     for (std::string& file : *files) {
-      if (!study.config.data.empty() && !file.starts_with('/')) file = path_join(study.config.data, file);
+      if (!study.config.data.empty() && !file.starts_with('/') && !file.starts_with("hf://"))
+        file = path_join(study.config.data, file);
     }
   }
   name_rows(study, file);

@@ -331,6 +331,18 @@ void read_at(const std::string& path, int64_t offset, void* out, int64_t size) {
   }
 }
 
+void refuse_lfs_pointer(const std::string& path) {
+  constexpr std::string_view kMark = "version https://git-lfs.github.com/spec/v1";
+  char head[kMark.size()];
+  if (file_size(path) < static_cast<int64_t>(sizeof head)) return;
+  read_at(path, 0, head, sizeof head);
+  if (std::string_view(head, sizeof head) != kMark) return;
+  throw Error(ErrorKind::lfs_pointer,
+              str(printable(path, 400),
+                  ": a Git LFS pointer, not the file that it stands for; fetch that by `git lfs pull` "
+                  "in its repository, or by `hf download`"));
+}
+
 void make_directories(const std::string& path) {
   std::error_code error;
   if (faulty("mkdir")) fail_write(path, "create");

@@ -35,6 +35,9 @@ std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30)
 // Exactly `size` bytes from `offset`; `truncated` if the file is shorter.
 void read_at(const std::string& path, int64_t offset, void* out, int64_t size);
 
+// Error("lfs_pointer") if the file is what git leaves in the place of a file that it keeps elsewhere.
+void refuse_lfs_pointer(const std::string& path);
+
 void make_directories(const std::string& path);
 // For files that ucas names: writes beside the target, fsyncs, renames over it. A link of that name is replaced.
 void write_file(const std::string& path, std::string_view bytes);

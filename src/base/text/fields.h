@@ -48,6 +48,9 @@ constexpr const char* word_of(Enum value) {
   return names(Enum{})[static_cast<size_t>(value)];
 }
 
+// What the text of an option names, for who looks it up (hf/hub.h) or completes it in a shell.
+enum class OptionNames { nothing, checkpoint, tokenizer, training_data, evaluation_data };
+
 // One option, as a visitor of the fields sees it.
 struct OptionField {
   struct Choice {
@@ -59,6 +62,7 @@ struct OptionField {
   const char* help;
   Effect effect;
   Range range;  // of numbers, and of each number of a list
+  OptionNames names = OptionNames::nothing;
 };
 
 class Fields {
@@ -68,6 +72,11 @@ class Fields {
   template <class Value>
   void field(const char* key, Value& value, const char* help, Effect effect = Effect::result) {
     visit({key, &value, help, effect, {}});
+  }
+  // A text or a list of texts that stand for files.
+  template <class Value>
+  void field(const char* key, Value& value, OptionNames names, const char* help, Effect effect = Effect::result) {
+    visit({key, &value, help, effect, {}, names});
   }
   template <class Value>
   void field(const char* key, Value& value, Range range, const char* help, Effect effect = Effect::result) {

@@ -16,6 +16,7 @@
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
 #include "hf/adapter.h"
+#include "hf/hub.h"
 #include "hf/parameters.h"
 #include "records/outputs.h"
 #include "records/run_record.h"
@@ -226,7 +227,8 @@ std::string check_json(const std::string& path) {
   return check_rows(path);
 }
 
-std::string check_path(const std::string& path) {
+std::string check_path(const std::string& asked) {
+  const std::string path = checkpoint_directory(asked);
   if (is_directory(path)) return check_directory(path);
   const int64_t size = file_size(path);  // refuses what is no file
   if (path.ends_with(".toml")) return check_toml(path);

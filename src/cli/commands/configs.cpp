@@ -1,10 +1,12 @@
 // `ucas configs`: the embedded training configs, each with the first sentence of its file.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/embedded.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "cli/command.h"
 
 namespace ucas {
@@ -21,30 +23,38 @@ std::string first_sentence(const std::string& name) {
   return sentence.substr(0, std::min(sentence.find(". "), sentence.find_last_not_of('.') + 1));
 }
 
+struct ConfigsOptions {
+  bool json = false;
+  void fields(Fields& f) { f.field("json", json, "print a JSON list of names and titles instead of text"); }
+};
+
 }  // namespace
 
-std::string options_configs() { return ""; }
+std::string options_configs() { return options_help(ConfigsOptions{}); }
 
 int run_configs(const Words& words) {
-  const CommandLine line = parse_command_line(words, {});
-  if (!line.settings.empty() || line.positionals.size() > 1) {
-    throw Error(ErrorKind::usage, "configs: expected one PATTERN at most and no options; see `ucas configs --help`");
+  const CommandLine line = parse_command_line(words, {"json"});
+  ConfigsOptions options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.size() > 1) {
+    throw Error(ErrorKind::usage, "configs: expected one PATTERN at most; see `ucas configs --help`");
   }
   const std::string pattern = line.positionals.empty() ? "" : line.positionals[0];
   const std::vector<std::string> all = embedded_stems("configs/");
   size_t width = 0;
   for (const std::string& name : all) width = std::max(width, name.size());
   std::string text;
+  OrderedJson list = OrderedJson::array();
   for (const std::string& name : all) {
-    if (name.find(pattern) != std::string::npos) {
-      text += str(pad_right(name, width), "  ", first_sentence(name), "\n");
-    }
+    if (name.find(pattern) == std::string::npos) continue;
+    text += str(pad_right(name, width), "  ", first_sentence(name), "\n");
+    list.push_back({{"name", name}, {"title", first_sentence(name)}});
   }
   if (text.empty()) {
     throw Error(ErrorKind::usage, str("configs: no name holds ", printable(pattern), did_you_mean(pattern, all),
                                       "; `ucas configs` lists all ", all.size()));
   }
-  out(text);
+  out(options.json ? json_text(list, 2) + "\n" : text);
   return kDone;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "data/contamination.h"
 #include "data/problems.h"
+#include "hf/hub.h"
 
 namespace ucas {
 
@@ -23,13 +24,15 @@ struct ContaminationConfig {
   int64_t words = 13;
   int64_t examples = 5;
   std::string out;
+  bool json = false;
 
   void fields(Fields& f) {
-    f.field("data", data, "training problem files");
-    f.field("against", against, "evaluation problem files");
+    f.field("data", data, OptionNames::training_data, "training problem files");
+    f.field("against", against, OptionNames::evaluation_data, "evaluation problem files");
     f.field("words", words, Range{2, 1000}, "n-gram length in words: a shared run of n words counts as contamination");
     f.field("examples", examples, Range{0, 1000}, "number of contaminated problems to print; --out has all");
     f.field("out", out, "file for one JSON line per contaminated problem; empty = none");
+    f.field("json", json, "print one JSON object with all contaminated problems instead of text");
   }
 };
 
@@ -40,17 +43,23 @@ void sort_by_share(std::vector<Overlap>& found) {
       found, [&](const Overlap& a, const Overlap& b) { return a.whole != b.whole ? a.whole : share(a) > share(b); });
 }
 
-std::string table_of(const std::vector<Overlap>& found, const std::vector<Problem>& evaluated) {
-  struct Counts {
-    int64_t problems = 0, overlaps = 0, whole = 0;
-  };
-  std::map<std::string, Counts> sources;
+struct OverlapCounts {
+  int64_t problems = 0, overlaps = 0, whole = 0;
+};
+
+std::map<std::string, OverlapCounts> counts_of(const std::vector<Overlap>& found,
+                                               const std::vector<Problem>& evaluated) {
+  std::map<std::string, OverlapCounts> sources;
   for (const Problem& problem : evaluated) ++sources[problem.source].problems;
   for (const Overlap& overlap : found) {
-    Counts& counts = sources[evaluated[overlap.evaluated].source];
+    OverlapCounts& counts = sources[evaluated[overlap.evaluated].source];
     ++counts.overlaps;
     counts.whole += overlap.whole;
   }
+  return sources;
+}
+
+std::string table_of(const std::map<std::string, OverlapCounts>& sources) {
   Table table;
   table.head = {"source", "problems", "share a run", "%", "whole"};
   for (const auto& [source, n] : sources) {
@@ -61,22 +70,27 @@ std::string table_of(const std::vector<Overlap>& found, const std::vector<Proble
   return table.text();
 }
 
+OrderedJson row_of(const Overlap& o, const std::vector<Problem>& trained, const std::vector<Problem>& evaluated) {
+  const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
+  return {{"source", problem.source}, {"id", problem.id},   {"words", o.words},
+          {"shared", o.shared},       {"whole", o.whole},   {"with_source", with.source},
+          {"with", with.id},          {"others", o.others}, {"text", o.text}};
+}
+
+std::string json_of(const std::vector<Overlap>& found, const std::vector<Problem>& trained,
+                    const std::vector<Problem>& evaluated) {
+  OrderedJson object = {{"sources", OrderedJson::object()}, {"problems", OrderedJson::array()}};
+  for (const auto& [source, n] : counts_of(found, evaluated)) {
+    object["sources"][source] = {{"problems", n.problems}, {"contaminated", n.overlaps}, {"whole", n.whole}};
+  }
+  for (const Overlap& o : found) object["problems"].push_back(row_of(o, trained, evaluated));
+  return json_text(object, 2) + "\n";
+}
+
 std::string rows_of(const std::vector<Overlap>& found, const std::vector<Problem>& trained,
                     const std::vector<Problem>& evaluated) {
   std::string rows;
-  for (const Overlap& o : found) {
-    const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
-    rows += json_text(OrderedJson{{"source", problem.source},
-                                  {"id", problem.id},
-                                  {"words", o.words},
-                                  {"shared", o.shared},
-                                  {"whole", o.whole},
-                                  {"with_source", with.source},
-                                  {"with", with.id},
-                                  {"others", o.others},
-                                  {"text", o.text}}) +
-            "\n";
-  }
+  for (const Overlap& o : found) rows += json_text(row_of(o, trained, evaluated)) + "\n";
   return rows;
 }
 
@@ -85,7 +99,7 @@ std::string rows_of(const std::vector<Overlap>& found, const std::vector<Problem
 std::string options_contamination() { return options_help(ContaminationConfig{}); }
 
 int run_contamination(const Words& words) {
-  const CommandLine line = parse_command_line(words, {});
+  const CommandLine line = parse_command_line(words, {"json"});
   if (!line.positionals.empty()) {
     throw Error(ErrorKind::usage,
                 str("contamination: ", printable(line.positionals[0]), ": expected options only; see --help"));
@@ -96,6 +110,7 @@ int run_contamination(const Words& words) {
     throw Error(ErrorKind::usage,
                 "contamination: give the training's files with --data and the evaluation's with --against");
   }
+  resolve_hub_names(config);
   ProblemOptions options;
   options.labels = false;
   const std::vector<Problem> trained = read_problems(config.data, options);
@@ -103,7 +118,11 @@ int run_contamination(const Words& words) {
   std::vector<Overlap> found = find_overlaps(trained, evaluated, config.words);
   sort_by_share(found);
   if (!config.out.empty()) write_output(config.out, rows_of(found, trained, evaluated));
-  out(table_of(found, evaluated));
+  if (config.json) {
+    out(json_of(found, trained, evaluated));
+    return found.empty() ? kDone : kDiffers;
+  }
+  out(table_of(counts_of(found, evaluated)));
   for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < config.examples; ++i) {
     const Overlap& o = found[i];
     const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];

@@ -37,27 +37,6 @@ struct PlanOptions {
   }
 };
 
-// "16GiB", "1.5 GB", "800MB", "100000".
-int64_t parse_bytes(const std::string& text) {
-  size_t end = 0;
-  double number = 0;
-  try {
-    number = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  const std::string unit(trim(std::string_view(text).substr(end)));
-  const std::pair<const char*, double> units[] = {{"", 1},         {"B", 1},       {"KB", 1e3},     {"MB", 1e6},
-                                                  {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10}, {"MiB", 0x1p20},
-                                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  for (const auto& [name, factor] : units) {
-    const double bytes = number * factor;
-    if (end > 0 && unit == name && bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
-  }
-  throw Error(ErrorKind::usage,
-              str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
-}
-
 // Of a directory, or of a model that is not here: then its shape is all that is known.
 PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& options, PlanHead& head) {
   if (!options.shape.empty()) {
@@ -127,7 +106,7 @@ int run_plan(const Words& words) {
   if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's
   if (on_gpu) limits.whose = str("one ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
   if (!options.memory.empty()) {
-    limits.memory = parse_bytes(options.memory);
+    limits.memory = parse_memory(options.memory);
     limits.memory_free = 0;
     limits.whose = "--memory is";
   }

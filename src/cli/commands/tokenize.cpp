@@ -10,6 +10,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "hf/hub.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode/unicode.h"
 
@@ -29,7 +30,8 @@ struct Config {
   int64_t show = 5;
 
   void fields(Fields& f) {
-    f.field("tokenizer", tokenizer, "directory with tokenizer.json (and tokenizer_config.json)");
+    f.field("tokenizer", tokenizer, OptionNames::tokenizer,
+            "directory with tokenizer.json (and tokenizer_config.json)");
     f.field("check", check, "JSONL file of rows {text, ids} to compare with, instead of reading standard input");
     f.field("decode", decode, "decode ids to text; with --check, also compare the decoded text");
     f.field("tokens", tokens, "print the text of each token next to the token id");
@@ -179,6 +181,7 @@ int run_tokenize(const Words& words) {
                                       "\"; the directory is given as --tokenizer DIR, the text on standard input"));
   }
   if (config.tokenizer.empty()) throw Error(ErrorKind::usage, "tokenize: --tokenizer DIR is missing");
+  resolve_hub_names(config);
   Tokenizer tokenizer = Tokenizer::load(config.tokenizer);
   return config.check.empty() ? convert(tokenizer, config) : check(tokenizer, config);
 }

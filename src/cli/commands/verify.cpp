@@ -40,7 +40,7 @@ struct VerifyConfig {
   BadRows bad_rows = BadRows::stop;
   ComparedGrader grader = ComparedGrader::ucas;
   bool audit = false;
-  bool explain = false;
+  bool explain = false, json = false;
   std::string gold, answer;
 
   void fields(Fields& f) {
@@ -58,6 +58,7 @@ struct VerifyConfig {
     f.field(
         "explain", explain,
         "show how gold and answer were parsed and which rule decided, for --gold, for rows of --show, and in --out");
+    f.field("json", json, "print the summary of a file as one JSON object instead of text");
     f.field("gold", gold, "right answer to grade --answer against, instead of a file");
     f.field("answer", answer, "answer to grade: the last box, or the whole text without a box");
     f.field("threads", threads, Range{0, 1024}, "CPU threads; 0 = all cores; verdicts do not depend on the number");
@@ -102,6 +103,10 @@ int grade_programs(const std::string& path, const VerifyConfig& config, std::opt
   const std::string with = grader->circumstances();
   const Grading grading = grade_rows(*grader, answers, config.threads);
   if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts, {}, true);
+  if (config.json) {
+    out(verify_json(path, rows, grading));
+    return kDone;
+  }
   out(str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " programs, ", with, "\n",
           verify_summary(rows, grading)));
   if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show, {})));
@@ -132,10 +137,13 @@ bool says_kind(std::span<const VerifyRow> rows) {
 std::string options_verify() { return options_help(VerifyConfig{}); }
 
 int run_verify(const Words& words) {
-  CommandLine line = parse_command_line(words, {"audit", "explain"});
+  CommandLine line = parse_command_line(words, {"audit", "explain", "json"});
   VerifyConfig config;
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
+  if (config.json && (config.audit || config.show > 0 || !config.gold.empty())) {
+    throw Error(ErrorKind::usage, "verify: --json is of the summary of a file; leave --audit, --show and --gold out");
+  }
   if (config.explain && (config.audit || config.grader != ComparedGrader::ucas)) {
     throw Error(ErrorKind::usage,
                 "verify: --explain is of this program's own verifier; leave --audit and --grader out");
@@ -171,6 +179,10 @@ int run_verify(const Words& words) {
   Grading grading = grade_rows(*make_grader(kind_of(config.grader)), answers, config.threads);
   if (!config.out.empty())
     write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
+  if (config.json) {
+    out(verify_json(path, rows, grading));
+    return kDone;
+  }
   out(title + verify_summary(rows, grading));
   if (config.show > 0)
     out(str("\n", disagreements(rows, grading.verdicts, config.show, config.explain ? answers : std::span<Answer>{})));

@@ -9,6 +9,7 @@
 #include "base/terminal/log.h"
 #include "cli/engine/demo.h"
 #include "evaluate/engine/evaluation.h"
+#include "hf/hub.h"
 #include "hf/model_config.h"
 #include "records/evaluation.h"
 #include "records/run/environment.h"
@@ -24,6 +25,7 @@ constexpr const char* kEvaluation = "test";             // RUN/eval/test.json
 class PretrainedDemo final : public Demo {
  public:
   PretrainedDemo(const PretrainedDemoConfig& config, ProgressMode progress) : Demo(config, progress), config_(config) {
+    resolve_hub_names(config_);
     read_model_config(config_.model);  // a wrong path is said before the work
     for (const std::string& method : config_.methods) train_config(method, 0);
   }

@@ -191,6 +191,8 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.stored_signals", Effect::bookkeeping},
                                                   {"train.stored_signal_tokens", Effect::bookkeeping},
                                                   {"train.tensorboard", Effect::bookkeeping},
+                                                  {"train.track", Effect::bookkeeping},
+                                                  {"train.track_project", Effect::bookkeeping},
                                                   {"train.watchdog", Effect::bookkeeping},
                                                   {"train.watchdog_end", Effect::bookkeeping},
                                                   {"train.max_hours", Effect::bookkeeping}};

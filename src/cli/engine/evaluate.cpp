@@ -7,6 +7,7 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
 #include "config/policy_options.h"
@@ -16,6 +17,7 @@
 #include "evaluate/evaluate_models.h"
 #include "evaluate/results/compare_table.h"
 #include "evaluate/results/table.h"
+#include "hf/hub.h"
 #include "hf/model_config.h"
 #include "records/card.h"
 #include "records/run/run_directory.h"
@@ -205,6 +207,11 @@ void say(const OfRuns& of_runs) {
   for (const std::string& warning : of_runs.warnings) warn(warning);
 }
 
+void print_tables(const EvaluationPlan& plan, const std::vector<EvalRecord>& results) {
+  out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
+  if (results.size() > 1) out("\n" + comparison_text(results));
+}
+
 int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models,
                   Ranks& ranks) {
   std::vector<EvalRecord> results;
@@ -223,8 +230,14 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
-  out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
-  if (results.size() > 1) out("\n" + comparison_text(results));
+  if (options.json) {
+    std::vector<std::string> models;
+    for (const EvalRecord& record : results)
+      models.push_back(str(json_text(record.label), ": ", trim(to_json(record))));
+    out(str("{", join(models, ",\n"), "}\n"));
+  } else {
+    print_tables(plan, results);
+  }
   if (!options.out.empty()) {
     for (const std::string& label : labels) {
       log(str(label, ": card ", card_name(path_join(path_join(options.out, label), "eval"), plan.name)));
@@ -249,10 +262,14 @@ EvaluateWords read_evaluate_words(const Words& words) {
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
   asked.models = read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  for (ModelSettings& model : asked.models) {
+    if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
+  }
   asked.of_runs = settings_of_runs(asked.models, !options.suite.empty());
   line.settings = with_settings_of_runs(asked.of_runs, line.settings);
   options = EvaluateOptions{};
   ucas::apply(options, line.settings);
+  resolve_hub_names(options);
   const bool all_given =
       std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
   if (options.data.empty() && !(all_given && options.suite.empty())) {

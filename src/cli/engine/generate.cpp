@@ -10,6 +10,7 @@
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
 #include "hf/adapter.h"
+#include "hf/hub.h"
 #include "rollout/engine.h"
 
 namespace ucas {
@@ -130,6 +131,7 @@ int run_generate(const Words& words) {
   GenerateOptions options;
   ucas::apply(options, line.settings);
   options.validate();
+  resolve_hub_names(options);
   use_threads(options.machine.threads);
   const std::string tokenizer = directory_with(options.model, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "plain");

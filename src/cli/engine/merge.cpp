@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "hf/adapter.h"
+#include "hf/hub.h"
 #include "hf/peft.h"
 #include "model/model.h"
 
@@ -19,7 +20,7 @@ int run_merge(const Words& words) {
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "give one adapter directory; see `ucas merge --help`");
   if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the whole checkpoint goes");
-  const std::string& directory = line.positionals[0];
+  const std::string directory = checkpoint_directory(line.positionals[0]);
   if (!find_adapter(directory)) {
     throw Error(ErrorKind::path, str(printable(directory, 400),
                                      ": no adapter_config.json there: expected the directory of a "

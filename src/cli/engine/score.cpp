@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "data/rows/jsonl.h"
+#include "hf/hub.h"
 #include "rollout/policy.h"
 #include "text/unencodable.h"
 
@@ -115,6 +116,7 @@ int run_score(const Words& words) {
   if (options.model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas score --help`");
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "give one FILE.jsonl of rows to score; see `ucas score --help`");
+  resolve_hub_names(options);
   use_threads(options.machine.threads);
   const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
 

@@ -11,6 +11,7 @@
 #include "config/prompt_choice.h"
 #include "data/prompts/templates.h"
 #include "hf/adapter.h"
+#include "hf/hub.h"
 #include "http/server.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
@@ -33,11 +34,11 @@ std::string own_name(std::string directory) {
 int run_serve(const Words& words) {
   const PolicyLine line = read_policy_line(words, {});
   if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "expected one CHECKPOINT; see `ucas serve --help`");
-  const std::string& directory = line.positionals[0];
+  const std::string &asked = line.positionals[0], directory = checkpoint_directory(asked);
   ServeOptions options;
   ucas::apply(options, line.settings);
   const char* key = std::getenv("UCAS_API_KEY");
-  ServedAs as{.name = options.served_model.empty() ? own_name(directory) : options.served_model, .key = key ? key : ""};
+  ServedAs as{.name = options.served_model.empty() ? own_name(asked) : options.served_model, .key = key ? key : ""};
   const std::string tokenizer = directory_with(directory, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "");
   if (chosen != options.prompt_template) {

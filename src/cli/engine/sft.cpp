@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/options/sft_options.h"
 #include "hf/adapter.h"
+#include "hf/hub.h"
 #include "progress/train_progress.h"
 #include "rollout/policy.h"
 #include "train/sft/sft.h"
@@ -45,6 +46,7 @@ int run_sft(const Words& words) {
   SftOptions options;
   ucas::apply(options, settings);
   options.validate();
+  resolve_hub_names(options);
   for (const Setting& setting : settings) {
     if (setting.key.starts_with("model.") && !options.model.empty()) {
       throw Error(ErrorKind::config, str(setting.where, ": ", setting.key, " shapes a new model (--init); ",

@@ -5,6 +5,7 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "hf/hub.h"
 #include "study/engine/plan.h"
 #include "study/engine/runner.h"
 #include "study/jobs.h"
@@ -24,6 +25,7 @@ int run_study(const Words& words) {
     out(check_study(StudyPlan(std::move(study))));
     return kDone;
   }
+  resolve_hub_names(study.config);
   install_stop_signals();
   if (worker) end_with_parent();
   return only.empty() ? run_study(std::move(study), words) : run_one_of(std::move(study), words, only);

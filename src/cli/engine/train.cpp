@@ -17,7 +17,10 @@
 #include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
+#include "hf/hub.h"
+#include "hf/reasoning_gym.h"
 #include "progress/train_progress.h"
+#include "train/loop/trackers.h"
 #include "train/loop/trainer.h"
 
 namespace ucas {
@@ -32,7 +35,12 @@ std::string command_text(const Words& words) {
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {
+  std::optional<Trackers> trackers;
+  if (training.ranks->leads()) {
+    trackers.emplace(training.config.train.track, training.run.path(), training.config.train.track_project);
+  }
   const int code = Trainer(training).run(observer);
+  trackers.reset();
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
   log(str("the model is ", model, "; next, for example:"));
@@ -53,6 +61,14 @@ struct TrainWords {
 constexpr const char* kAuto = "auto";  // --resume auto: the run in --out where there is one, else a new one
 constexpr const char* kOverPlan = "allow-over-plan";
 
+// Problems that were made by a task of reasoning-gym are scored by the task, unless another reward is asked for.
+void use_task_scorers(TrainConfig& config) {
+  if (config.reward.from_outside() || !config.reward.weights.empty()) return;
+  config.reward.python = kTaskScorers;
+  config.validate();
+  log("reward: the scorers of the problems' tasks in reasoning-gym (reward.python = reasoning_gym)");
+}
+
 // The config of a new run.
 void read_config(const CommandLine& line, TrainWords& asked) {
   if (!line.positionals.empty()) asked.settings = read_config_file(line.positionals[0]);
@@ -60,6 +76,9 @@ void read_config(const CommandLine& line, TrainWords& asked) {
   Refusals refuse(ErrorKind::config);
   refuse.attempt([&] { asked.config = make_train_config(asked.settings); });
   if (refuse.none()) refuse.attempt([&] { asked.config->validate(); });
+  if (refuse.none()) refuse.attempt([&] { resolve_hub_names(*asked.config); });
+  if (refuse.none() && std::ranges::any_of(asked.config->data.files, is_generated_file))
+    use_task_scorers(*asked.config);
   const char* no_out = "--out RUN is missing: the directory that the run is written to";
   if (refuse.none() && asked.out.empty()) throw Error(ErrorKind::usage, no_out);
   if (asked.out.empty()) refuse(no_out);

@@ -87,7 +87,8 @@ struct PretrainedDemoConfig : DemoOptions {
   }
   void fields(Fields& f) {
     place_field(f);
-    f.field("model", model, "Hugging Face checkpoint with a chat template, such as SmolLM2-135M-Instruct");
+    f.field("model", model, OptionNames::checkpoint,
+            "Hugging Face checkpoint with a chat template, such as SmolLM2-135M-Instruct");
     f.choice("task", task, "task of `ucas make-task`");
     f.field("difficulty", difficulty, Range{1, static_cast<double>(kHardest)},
             "difficulty of the problems: larger numbers, more steps, longer words");

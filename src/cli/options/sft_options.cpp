@@ -18,11 +18,12 @@ void ModelShape::fields(Fields& f) {
 }
 
 void SftOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint to start from");
+  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint to start from");
   f.field("init", init,
           "model family to initialize with random weights instead of --model: qwen2, qwen3, llama or mistral; model.* "
           "sets the shape");
-  f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty = the model's directory");
+  f.field("tokenizer", tokenizer, OptionNames::tokenizer,
+          "directory with tokenizer.json; empty = the model's directory");
   f.field("out", out, "directory to create; must not exist");
   f.field("device", device, "device to train on: cpu, cuda or cuda:N");
   f.choice("dtype", dtype, "dtype of matmuls and activations; sums, master weights and moments are always f32");

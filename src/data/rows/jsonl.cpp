@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/hub_path.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -124,11 +125,15 @@ std::string unpacked_name(const std::string& path) {
 
 bool is_row_list(std::string_view bytes) { return trim(bytes.substr(0, kListHead)).starts_with("["); }
 
-std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
+std::string data_stem(const std::string& path) {
+  if (const auto hub = hub_origin(path)) return hub->name.substr(hub->name.find('/') + 1);
+  return std::filesystem::path(unpacked_name(path)).stem().string();
+}
 
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
   const std::string shown = printable(path, 400), kind = unpacked_name(path);
   const bool parquet = path.ends_with(".parquet");
+  refuse_lfs_pointer(path);
   std::string file = parquet ? "" : read_file(path, kFileLimit);
   const bool packed = parquet || is_gzip(file);
   const int64_t size = parquet ? file_size(path) : std::ssize(file);

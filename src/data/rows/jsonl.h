@@ -42,7 +42,8 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
 constexpr int64_t kListHead = 4096;
 bool is_row_list(std::string_view bytes);
 
-// The file's name without folder, ".gz" and what stands after the last dot: "train" of train.jsonl.gz.
+// The file's name without folder, ".gz" and what stands after the last dot: "train" of train.jsonl.gz. Of a data set in
+// the hub's cache the set's name: "gsm8k".
 std::string data_stem(const std::string& path);
 
 // The text under `key`, which must be there; NUL bytes are refused.

@@ -4,7 +4,7 @@ namespace ucas {
 
 void ServerOptions::fields(Fields& f) {
   f.field("served_model", served_model, "model name on the server of --server; empty = the only model served");
-  f.field("tokenizer", tokenizer,
+  f.field("tokenizer", tokenizer, OptionNames::tokenizer,
           "directory with the tokenizer.json of the model behind --server, for prompts as token ids");
   f.choice("api", api,
            "endpoint of --server: /completions with the template's text, or /chat/completions with the question");

@@ -30,7 +30,8 @@ class Distill final : public GroupRelative {
  public:
   explicit Distill(std::string_view preset) : reward_weight_(preset == "reward" ? 1 : 0) {}
   void fields(Fields& f) override {
-    f.field("teacher", teacher_, "checkpoint of the teacher; teacher and policy must share a tokenizer");
+    f.field("teacher", teacher_, OptionNames::checkpoint,
+            "checkpoint of the teacher; teacher and policy must share a tokenizer");
     f.field("kl_weight", kl_weight_, Range{0, 1000},
             "weight of the distillation term -(ln pi_old - ln pi_T), per token");
     f.field("reward_weight", reward_weight_, Range{0, 1000},

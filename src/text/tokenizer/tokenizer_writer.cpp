@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/text/json.h"
 #include "text/split/pretokenizer.h"
+#include "text/tokenizer/tokenizer_file.h"
 #include "text/tokenizer/tokenizer_json.h"
 #include "text/unicode/byte_level.h"
 
@@ -17,6 +18,7 @@ namespace ucas {
 
 namespace {
 
+constexpr int64_t kTokenizerLimit = int64_t{256} << 20;
 constexpr size_t kLongestToken = 4096, kLongestAdded = 512;  // bytes, as text/tokenizer/tokenizer_file reads them
 
 using Tables = TokenizerTablesOfOthers;
@@ -83,6 +85,48 @@ const Splitting& find_splitting(const Tables& tables) {
   throw Error(ErrorKind::unsupported, str(tables.where, ": how it cuts a text is ",
                                           tables.pre.empty() ? "not named" : str("\"", printable(tables.pre), "\""),
                                           " (tokenizer.ggml.pre); ucas knows ", join(names, ", ")));
+}
+
+// What a pre_tokenizer does, without what changes no token: where offsets are trimmed.
+std::string essence(const Json& step) {
+  if (!step.is_object()) return "";
+  const std::string type = step.value("type", "");
+  if (type == "Sequence") {
+    std::string all;
+    for (const Json& inner : step.value("pretokenizers", Json::array())) all += essence(inner);
+    return all;
+  }
+  if (type == "ByteLevel") {
+    return str("bytes ", step.value("use_regex", true), step.value("add_prefix_space", true), ";");
+  }
+  if (type == "Digits") return str("digits ", step.value("individual_digits", false), ";");
+  return json_text(step) + ";";
+}
+
+bool is_nfc(const Json& normalizer) {
+  if (!normalizer.is_object()) return false;
+  if (normalizer.value("type", "") == "NFC") return true;
+  const Json inner = normalizer.value("normalizers", Json::array());
+  return inner.size() == 1 && is_nfc(inner[0]);
+}
+
+// GGML's name of how a tokenizer.json cuts a text. Where GGML takes a piece that is a token as it is and the file
+// merges it from its bytes, the two agree as long as merges make every token, as those of a trained vocabulary do.
+std::string splitting_name(const std::string& path) {
+  TokenizerTables tables;
+  const Json json = read_tokenizer_json(path, kTokenizerLimit, tables);
+  const Json pre = json.value("pre_tokenizer", Json()), normalizer = json.value("normalizer", Json());
+  const bool ignore_merges = json.value("model", Json::object()).value("ignore_merges", false);
+  for (const Splitting& splitting : kSplittings) {
+    if (essence(Json::parse(splitting.steps().dump())) == essence(pre) && splitting.nfc == is_nfc(normalizer) &&
+        (splitting.nfc || normalizer.is_null()) && (splitting.ignore_merges || !ignore_merges)) {
+      return std::string(splitting.name);
+    }
+  }
+  throw Error(ErrorKind::unsupported,
+              str(printable(path, 400),
+                  ": llama.cpp has no name for how it cuts a text (pre_tokenizer, normalizer, ignore_merges) "
+                  "among those that ucas knows; a GGUF file is not made of it"));
 }
 
 bool is_added(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::user_defined; }
@@ -220,6 +264,56 @@ TokenizerTexts write_tokenizer(TokenizerTablesOfOthers tables) {
   drop_padding(tables);
   check_tokens(tables);
   return {tokenizer_json(tables, splitting), config_json(tables), tables.chat_template};
+}
+
+TokenizerTablesOfOthers tables_for_others(const std::string& directory, int64_t rows) {
+  const TokenizerFile file = read_tokenizer_file(directory);
+  const auto unsupported = [&](const std::string& what) {
+    throw Error(ErrorKind::unsupported, str(printable(file.where, 400), ": ", what, "; a GGUF file is not made of it"));
+  };
+  if (file.model != TokenizerFile::Model::byte_level_bpe) unsupported("no byte-level BPE");
+  if (file.vocab.empty() || rows < 1) unsupported("no tokens");
+  Tables tables;
+  tables.where = file.where;
+  tables.pre = splitting_name(file.where);
+  tables.tokens.resize(static_cast<size_t>(rows));
+  tables.kinds.assign(static_cast<size_t>(rows), TokenKind::unused);
+  const auto put = [&](int64_t id, const std::string& token, TokenKind kind) {
+    if (id >= rows) refuse(tables, str("token ", id, " of an embedding of ", rows, " rows"));
+    tables.tokens[static_cast<size_t>(id)] = token;
+    tables.kinds[static_cast<size_t>(id)] = kind;
+  };
+  for (const auto& [token, id] : file.vocab) put(id, token, TokenKind::normal);
+  for (const AddedToken& token : file.added) {
+    put(token.id, token.content, token.special ? TokenKind::control : TokenKind::user_defined);
+  }
+  for (size_t id = 0; id < tables.tokens.size(); ++id) {
+    if (tables.kinds[id] == TokenKind::unused) tables.tokens[id] = str("[PAD", id, "]");
+  }
+  for (const auto& [left, right] : file.merges) tables.merges.push_back(str(left, " ", right));
+  const ChatFiles chat = read_chat_files(directory);
+  tables.chat_template = chat.text;
+  const auto id_of = [&](const std::string& text) -> std::optional<int64_t> {
+    const auto at = std::ranges::find(tables.tokens, text);
+    if (at == tables.tokens.end()) return std::nullopt;
+    return at - tables.tokens.begin();
+  };
+  for (const auto& [key, text] : chat.tokens) {
+    if (key == "bos_token") tables.begin = id_of(text);
+    if (key == "eos_token") tables.end = id_of(text);
+    if (key == "pad_token") tables.pad = id_of(text);
+    if (key == "unk_token") tables.unknown = id_of(text);
+  }
+  const auto around = [&](const std::vector<int32_t>& ids, std::optional<int64_t>& named, const char* what) {
+    if (ids.empty()) return false;
+    if (ids.size() > 1 || (named && *named != ids.front()))
+      unsupported(str("what its post_processor puts ", what, " a text is not the one token that is named so"));
+    named = ids.front();
+    return true;
+  };
+  tables.begins = around(file.prefix, tables.begin, "before");
+  tables.ends = around(file.suffix, tables.end, "after");
+  return tables;
 }
 
 void save_tokenizer(const TokenizerTexts& texts, const std::string& directory) {

@@ -30,6 +30,10 @@ struct TokenizerTexts {
   std::string tokenizer, config, chat_template;  // the last one "" if there is none
 };
 TokenizerTexts write_tokenizer(TokenizerTablesOfOthers tables);
+// The other way round: the tables of a directory with a tokenizer.json, filled up with unused tokens to `rows`. Errors:
+// unsupported, of no byte-level BPE, of a splitting that has no name, of tokens around a text other than a first and a
+// last one.
+TokenizerTablesOfOthers tables_for_others(const std::string& directory, int64_t rows);
 // Writes the files that are not empty: tokenizer.json, tokenizer_config.json, chat_template.jinja.
 void save_tokenizer(const TokenizerTexts& texts, const std::string& directory);
 

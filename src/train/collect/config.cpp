@@ -11,7 +11,7 @@
 namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
-  f.field("files", files, "training problem files, JSONL", Effect::place);
+  f.field("files", files, OptionNames::training_data, "training problem files, JSONL", Effect::place);
   f.field("template", prompt_template,
           "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a file; auto = the checkpoint's chat "
           "template, else qwen_math");
@@ -37,7 +37,7 @@ void TrainDataConfig::fields(Fields& f) {
           "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
           Effect::place);
-  f.field("val_files", val_files, "validation problem files, JSONL", Effect::place);
+  f.field("val_files", val_files, OptionNames::evaluation_data, "validation problem files, JSONL", Effect::place);
   f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
           Effect::procedure);
   f.section("columns", columns);
@@ -64,6 +64,9 @@ void RewardConfig::fields(Fields& f) {
   f.field("command", command,
           "reward program, such as \"python3 reward.py\": reads one JSON line per response, writes {\"id\": N, "
           "\"score\": X}; empty = the grader's verdict");
+  f.field("python", python,
+          "reward by a Python function with the parameters of TRL's or verl's, FILE.py:FUNCTION or package.function; "
+          "reasoning_gym = the scorer of each rg: task; empty = none");
   f.field("command_seconds", command_seconds, Range{0, 1e6},
           "seconds that the reward program may be silent while replies are due; 0 = no limit", Effect::bookkeeping);
   f.choice("extract", extract,
@@ -88,6 +91,11 @@ void RewardConfig::fields(Fields& f) {
   f.section("code", code);
 }
 
+std::string RewardConfig::scorer() const {
+  return command.empty() ? str("reward.python ", printable(python, 200))
+                         : str("reward.command ", printable(command, 200));
+}
+
 void RewardConfig::validate() const {
   Refusals refuse(ErrorKind::config);
   if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
@@ -96,16 +104,19 @@ void RewardConfig::validate() const {
   if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
   refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
   std::vector<WeightedPart> parts;
-  refuse.attempt([&] { parts = parse_reward_weights(weights, !command.empty()); });
+  refuse.attempt([&] { parts = parse_reward_weights(weights, from_outside()); });
   if (parts.empty()) return refuse.finish();
   const auto weighs = [&](RewardPart part) {
     return std::ranges::find(parts, part, &WeightedPart::part) != parts.end();
   };
-  if (weighs(RewardPart::command) && command.empty()) {
-    refuse("reward.weights names command, but reward.command is empty: say which program scores");
+  if (!command.empty() && !python.empty())
+    refuse("reward.command and reward.python are both given: choose one of them");
+  if (weighs(RewardPart::command) && !from_outside()) {
+    refuse("reward.weights names command, but reward.command and reward.python are empty: say which program scores");
   }
-  if (!weighs(RewardPart::command) && !command.empty()) {
-    refuse("reward.command is given, but reward.weights has no part for it: add \"command=1\"");
+  if (!weighs(RewardPart::command) && from_outside()) {
+    refuse(str(command.empty() ? "reward.python" : "reward.command",
+               " is given, but reward.weights has no part for it: add \"command=1\""));
   }
   if (weighs(RewardPart::format) == format.empty()) {
     refuse(format.empty() ? "reward.weights names format, but reward.format is empty: say which pattern, for instance "

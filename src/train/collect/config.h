@@ -45,6 +45,9 @@ struct TrainDataConfig {
 enum class KlControl { fixed, adaptive };
 constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adaptive"}; }
 
+// reward.python of problems of reasoning-gym (hf/reasoning_gym.h).
+inline constexpr const char* kTaskScorers = "reasoning_gym";
+
 struct RewardConfig {
   double correct = 1, wrong = 0;
   bool partial = false;  // what lies between, by Verdict::score
@@ -55,6 +58,7 @@ struct RewardConfig {
       weights;          // "PART=WEIGHT" (objective/advantage/reward_terms.h); none: the answer, or the command
   std::string format;   // pattern of the whole response
   std::string command;  // gives the score instead of the verdict (train/collect/reward_command.h); "": none
+  std::string python;   // gives it, too: FILE.py:FUNCTION, or the tasks' own scorers (kTaskScorers)
   double command_seconds = 600;
   ExtractOption extract = ExtractOption::automatic;  // config/prompt_choice.h
   Truncated truncated = Truncated::grade;
@@ -69,6 +73,8 @@ struct RewardConfig {
   code::CodeOptions code;
   void fields(Fields& f);
   void validate() const;
+  bool from_outside() const { return !command.empty() || !python.empty(); }
+  std::string scorer() const;  // "reward.command python3 r.py", of messages
   GraderSetup setup() const { return {said(extract).value_or(Extract::strict), code, tolerance}; }
 };
 

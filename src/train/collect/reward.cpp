@@ -129,7 +129,7 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       graders_(graders),
       ranks_(ranks),
       command_(command),
-      parts_(parse_reward_weights(config.reward.weights, !config.reward.command.empty())),
+      parts_(parse_reward_weights(config.reward.weights, config.reward.from_outside())),
       terms_(reward_terms(parts_)),
       format_(format_of(config.reward)) {
   if (has_slow() && ranks.alone()) prefetched_ = std::make_unique<PrefetchedStep>();
@@ -205,7 +205,7 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   }
   const auto name = [&](size_t i) { return str(printable(asks[i].problem.id, 60), ", sample ", samples[i]); };
   const std::string own = command_ != nullptr ? command_->ask(reward_lines(asks), asks.size(), name) : "";
-  return parse_rewards(ranks_.from_leader("rewards of the command", own), asks.size(), config_.reward.command);
+  return parse_rewards(ranks_.from_leader("rewards of the command", own), asks.size(), config_.reward.scorer());
 }
 
 void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {

@@ -38,7 +38,7 @@ class Rewards {
 
   const std::vector<RewardTerm>& terms() const { return terms_; }
   // Whether every problem has a verdict, even one without a right answer.
-  bool judges_all() const { return !config_.reward.command.empty(); }
+  bool judges_all() const { return config_.reward.from_outside(); }
   // A response ended and more are being sampled: a grader that takes a process may begin. `key` tells it from all
   // others until pay() asks for it.
   using Key = std::pair<int64_t, uint32_t>;

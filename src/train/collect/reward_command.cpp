@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,23 +16,19 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json_object.h"
-
-extern char** environ;
 
 namespace ucas {
 
 namespace {
 
-constexpr size_t kLongestReply = 1 << 20;  // bytes of a line
-constexpr double kSilence = 20;            // seconds without a first reply, after which it is said
+constexpr double kSilence = 20;  // seconds without a first reply, after which it is said
 constexpr const char* kWaitsForEnd =
     "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
     "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
-
-std::string where_of(const std::string& command) { return str("reward.command ", printable(command, 200)); }
 
 // The first few ids that no reply has named yet.
 std::string owed(const std::string& replies, size_t count, const std::function<std::string(size_t)>& name_of) {
@@ -70,6 +65,7 @@ std::string reward_lines(const std::vector<RewardAsk>& asks) {
   for (size_t i = 0; i < asks.size(); ++i) {
     const RewardAsk& ask = asks[i];
     const OrderedJson row = {{"id", i},
+                             {"batch", asks.size()},
                              {"problem", ask.problem.id},
                              {"source", ask.problem.source},
                              {"prompt", ask.problem.text},
@@ -83,13 +79,13 @@ std::string reward_lines(const std::vector<RewardAsk>& asks) {
   return lines;
 }
 
-std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& command) {
+std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& name) {
   std::vector<std::optional<RewardReply>> replies(count);
   size_t at = 0;
   for (size_t number = 1; number <= count; ++number) {
     const size_t end = lines.find('\n', at);
     UCAS_CHECK(end != std::string::npos, "the workers must return one line per request");
-    const std::string where = str(where_of(command), ": reply ", number);
+    const std::string where = str(name, ": reply ", number);
     try {
       const JsonObject row = JsonObject::parse(std::string_view(lines).substr(at, end - at), where);
       const int64_t id = row.whole("id", 0, static_cast<int64_t>(count) - 1);
@@ -113,35 +109,22 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
   return all;
 }
 
-RewardCommand::RewardCommand(std::string command, double seconds) : command_(std::move(command)), seconds_(seconds) {
+RewardCommand::RewardCommand(const std::vector<std::string>& words, std::string name, double seconds, size_t longest)
+    : name_(std::move(name)), seconds_(seconds), longest_(longest) {
   int in[2], out[2];
   if (::pipe2(in, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
   if (::pipe2(out, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-  // In a group of its own: Ctrl-C is for the run, which saves first. Ignored signals are not inherited.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (int signal : {SIGPIPE, SIGHUP}) sigaddset(&defaults, signal);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  char shell[] = "sh", option[] = "-c";
-  std::string line = command_;
-  char* argv[] = {shell, option, line.data(), nullptr};
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
+  std::string refusal;
+  try {
+    pid_ = start_child(words, {.in = in[0], .out = out[1]}, name_);
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
   ::close(in[0]);
   ::close(out[1]);
   to_ = in[1];
   from_ = out[0];
-  if (error != 0) fail(str("cannot be started: ", std::strerror(error)));
-  pid_ = pid;
+  if (!refusal.empty()) throw Error(ErrorKind::reward, refusal, kIoFailure);
   for (int end : {to_, from_}) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
 }
 
@@ -163,8 +146,7 @@ RewardCommand::~RewardCommand() {
 
 void RewardCommand::fail(const std::string& what) const {
   throw Error(ErrorKind::reward,
-              str(where_of(command_), ": ", what,
-                  "; no rewards were assigned; resume from the last checkpoint, if there is one"),
+              str(name_, ": ", what, "; no rewards were assigned; resume from the last checkpoint, if there is one"),
               kIoFailure);
 }
 
@@ -184,7 +166,7 @@ std::string RewardCommand::ending() {
 
 std::string RewardCommand::ask(const std::string& lines, size_t count,
                                const std::function<std::string(size_t)>& name_of) {
-  Doing doing(str("waiting for ", where_of(command_)), pid_);
+  Doing doing(str("waiting for ", name_), pid_);
   std::string replies = std::move(rest_);
   rest_.clear();
   size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
@@ -201,12 +183,11 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
     if (::poll(ends, 2, 250) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
     if (now_seconds() - heard > 0.2 && told != heard) {
       told = heard;
-      doing.say(str("waiting for ", where_of(command_), ": ", got, " of ", count,
+      doing.say(str("waiting for ", name_, ": ", got, " of ", count,
                     " replies, the first without one: ", owed(replies, count, name_of)));
     }
     if (now_seconds() - heard > kSilence && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
-      warn(str(where_of(command_), ": it was asked ", count, " lines and has answered none for ", kSilence, " s",
-               kWaitsForEnd));
+      warn(str(name_, ": it was asked ", count, " lines and has answered none for ", kSilence, " s", kWaitsForEnd));
     }
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
@@ -226,8 +207,8 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
         heard = now_seconds();
         progressed();
         take_lines();
-        if (replies.size() - end > kLongestReply && got < count)
-          fail("a reply of more than 1 MiB without a line's end");
+        if (replies.size() - end > longest_ && got < count)
+          fail(str("a reply of more than ", longest_ >> 20, " MiB without a line's end"));
       }
     }
     if (seconds_ > 0 && now_seconds() - heard > seconds_) {

@@ -32,13 +32,14 @@ struct RewardReply {
 
 // A line for each.
 std::string reward_lines(const std::vector<RewardAsk>& asks);
-// One for each of `count`, in order of their ids. `command` names it in errors.
-std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& command);
+// One for each of `count`, in order of their ids. `name` names the program in errors.
+std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& name);
 
 class RewardCommand {
  public:
-  // By the shell. `seconds` without a byte from it, while it owes one, are too many; 0: any number.
-  RewardCommand(std::string command, double seconds);
+  // `words` are its program and arguments, `name` what it is called in messages ("reward.command python3 r.py").
+  // `seconds` without a byte from it, while it owes one, are too many; 0: any number.
+  RewardCommand(const std::vector<std::string>& words, std::string name, double seconds, size_t longest = 1 << 20);
   ~RewardCommand();  // closes its input; after 2 s it is ended
   RewardCommand(const RewardCommand&) = delete;
   RewardCommand& operator=(const RewardCommand&) = delete;
@@ -51,8 +52,9 @@ class RewardCommand {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   std::string ending();  // how it ended, in words
-  const std::string command_;
+  const std::string name_;
   const double seconds_;
+  const size_t longest_;  // bytes of a reply
   int to_ = -1, from_ = -1;
   int pid_ = -1;
   std::string rest_;  // of a line that is not whole yet

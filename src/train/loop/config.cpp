@@ -1,5 +1,7 @@
 #include "train/loop/config.h"
 
+#include <algorithm>
+
 namespace ucas {
 
 void RunConfig::fields(Fields& f) {
@@ -35,6 +37,13 @@ void RunConfig::fields(Fields& f) {
           "maximum tokens per stored step, in whole prompts, about 130 bytes per token; 0 = all", Effect::bookkeeping);
   f.field("tensorboard", tensorboard, "write the metrics of steps.jsonl as TensorBoard event files",
           Effect::bookkeeping);
+  f.field(
+      "track", track,
+      "trackers that follow the run as processes beside the training: tensorboard, wandb, mlflow, trackio; a failing "
+      "tracker does not stop the run",
+      Effect::bookkeeping);
+  f.field("track_project", track_project, "project or experiment that trackers file the run under",
+          Effect::bookkeeping);
   f.field("max_hours", max_hours, Range{0, 1e5}, "hours until the run saves and exits 75; 0 = no limit",
           Effect::bookkeeping);
   f.field("watchdog", watchdog, Range{0, 1e7},
@@ -44,5 +53,7 @@ void RunConfig::fields(Fields& f) {
           "seconds without progress until the program exits 74; the last checkpoint remains; 0 = never",
           Effect::bookkeeping);
 }
+
+bool RunConfig::writes_events() const { return tensorboard || std::ranges::find(track, "tensorboard") != track.end(); }
 
 }  // namespace ucas

@@ -14,6 +14,7 @@
 #include "base/files/hash.h"
 #include "base/process/build_info.h"
 #include "base/process/commit.h"
+#include "base/process/python_child.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -67,6 +68,15 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
   return set;
+}
+
+// The program that scores responses, with its arguments.
+std::vector<std::string> scorer_words(const TrainConfig& config) {
+  if (!config.reward.command.empty()) return {"/bin/sh", "-c", config.reward.command};
+  if (config.reward.python != kTaskScorers) return python_words("reward", {config.reward.python});
+  std::vector<std::string> arguments = {"score"};
+  arguments.insert(arguments.end(), config.data.files.begin(), config.data.files.end());
+  return python_words("reasoning", arguments);
 }
 
 std::string hex(uint64_t value) {
@@ -140,7 +150,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
-  const bool labels = config.needs().labels && config.reward.command.empty();
+  const bool labels = config.needs().labels && !config.reward.from_outside();
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
   decide_extract(config, asked_template, form, parts.data.problems);
   parts.graders =
@@ -238,8 +248,13 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .prefetched = {},
              .planned_memory = planned.memory,
              .plan = std::move(planned.words)};
-  if (!t.config.reward.command.empty() && t.ranks->leads()) {
-    t.external = std::make_unique<RewardCommand>(t.config.reward.command, t.config.reward.command_seconds);
+  if (t.config.reward.from_outside() && t.ranks->leads()) {
+    t.external = std::make_unique<RewardCommand>(scorer_words(t.config), t.config.reward.scorer(),
+                                                 t.config.reward.command_seconds);
+  }
+  if (!t.config.method_python.empty()) {
+    t.advantages =
+        std::make_unique<PythonAdvantages>(t.config.method_python, t.config.reward.command_seconds, *t.ranks);
   }
   if (!t.ranks->alone()) {
     t.optimizer->shard_over(*t.ranks, t.config.update.shard, t.policy.model->bf16_copies());

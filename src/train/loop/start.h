@@ -15,6 +15,7 @@
 #include "sharding/sharded_gradients.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/collect/collect.h"
+#include "train/loop/python_advantage.h"
 #include "train/optimizer/optimizer.h"
 #include "train/state/train_state.h"
 
@@ -29,7 +30,8 @@ struct Training {
   ServedRollout* served = nullptr;   // the one of these two that asks servers, where rollout.backend does
   std::unique_ptr<Rollout> rollout;  // samples on all ranks
   Graders graders;
-  std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
+  std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
+  std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<ShardedGradients> shards;  // where ranks keep shares of gradients
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;

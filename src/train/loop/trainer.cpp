@@ -52,11 +52,13 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
 }
 
 // A_it, Eq. 3 to 10 or whatever the method has.
-Advantages compute_advantages(const Method& method, const Batch& batch, StepRecord& record) {
+Advantages compute_advantages(const Training& t, const Batch& batch, StepRecord& record) {
   Advantages computed;
   {
     auto clock = record.time("adv");
-    computed = ucas::compute_advantages(method, batch);
+    computed = ucas::compute_advantages(*t.config.method, batch);
+    if (t.advantages)
+      computed.advantage = t.advantages->ask(record.context.step, batch, t.data.problems, computed.advantage);
   }
   record.computed(batch, computed);
   return computed;
@@ -168,7 +170,7 @@ Trainer::Outcome Trainer::step() {
     batch.seed = seed;
     read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
-    const Advantages computed = compute_advantages(*t_.config.method, batch, record);  // A_it
+    const Advantages computed = compute_advantages(t_, batch, record);  // A_it
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->learn(batch, record.context, record.metrics);
     update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);

@@ -13,7 +13,8 @@ SftConfig::SftConfig() {
 }
 
 void SftConfig::fields(Fields& f) {
-  f.field("data", data, "JSONL files of {\"prompt\", \"response\"} rows; several files are consecutive phases");
+  f.field("data", data, OptionNames::training_data,
+          "JSONL files of {\"prompt\", \"response\"} rows; several files are consecutive phases");
   f.field("steps", steps, Range{1, 1e9}, "updates per phase; empty = --epochs passes over each file");
   f.field("epochs", epochs, Range{1, 1e6}, "passes over each file where --steps is empty");
   f.field("prompt_template", prompt_template,

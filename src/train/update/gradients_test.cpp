@@ -14,6 +14,7 @@
 #include "methods/registry.h"
 #include "rollout/config.h"
 #include "support/engine/small_models.h"
+#include "train/collect/config.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {

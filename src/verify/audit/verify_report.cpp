@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/str.h"
+#include "base/text/json.h"
 #include "verify/audit/explain.h"
 
 namespace ucas {
@@ -99,6 +101,32 @@ std::string verify_summary(std::span<const VerifyRow> rows, const Grading& gradi
     if (groups.size() > 1) text += group_table(groups);
   }
   return text + speed_lines(grading);
+}
+
+std::string verify_json(const std::string& path, std::span<const VerifyRow> rows, const Grading& grading) {
+  OrderedJson object = {{"file", path}, {"rows", rows.size()}, {"verdicts", OrderedJson::object()}};
+  for (int kind = 0; kind < 4; ++kind) object["verdicts"][name_of(static_cast<VerdictKind>(kind))] = 0;
+  std::map<std::string, Tally> groups;
+  Tally all;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Verdict& verdict = grading.verdicts[i];
+    OrderedJson& count = object["verdicts"][name_of(verdict.kind)];
+    count = count.get<int64_t>() + 1;
+    all.add(rows[i], verdict);
+    if (rows[i].expected >= 0) groups[rows[i].group].add(rows[i], verdict);
+  }
+  const auto tally = [](const Tally& t) {
+    return OrderedJson{{"rows", t.known},
+                       {"agree", t.agree},
+                       {"false_positives", t.false_positive},
+                       {"false_negatives", t.false_negative}};
+  };
+  if (all.known > 0) object["expected"] = tally(all);
+  for (const auto& [group, t] : groups) {
+    if (groups.size() > 1) object["groups"][group] = tally(t);
+  }
+  object["seconds"] = grading.seconds;
+  return json_text(object, 2) + "\n";
 }
 
 std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit,

@@ -1,4 +1,4 @@
-#include "hf/gguf_model.h"
+#include "hf/gguf/gguf_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char *kEmbedding = "token_embd.weight", *kHead = "output.weight", *kRopeFactors = "rope_freqs.weight";
+constexpr const char *kEmbedding = "token_embd.weight", *kHead = "output.weight";
 
 // Keys of the architecture by their ends: "llama." + "block_count".
 class ModelKeys {
@@ -96,28 +96,13 @@ const Family& gguf_family(const GgufFile& file) {
   return *family;
 }
 
-// Factors on the wavelengths as GGML's converter computes them of a "llama3" scaling.
-std::vector<double> llama3_factors(const RopeConfig& rope, int64_t head_dim) {
-  std::vector<double> factors;
-  const auto original = static_cast<double>(rope.original_max_position_embeddings);
-  for (int64_t i = 0; i < head_dim / 2; ++i) {
-    const double turns =
-        original /
-        (2 * std::numbers::pi * std::pow(rope.theta, 2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
-    const double smooth =
-        std::clamp((turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor), 0.0, 1.0);
-    factors.push_back(1 / ((1 - smooth) / rope.factor + smooth));
-  }
-  return factors;
-}
-
 // A file of Llama 3.1 and later holds what the scaling comes to, not its settings. Those of all published models but
 // for the factor; the tensor must then be what they come to.
 void read_rope_factors(const GgufFile& file, const ModelConfig& c, RopeConfig& rope) {
-  const GgufTensor* tensor = file.tensor(kRopeFactors);
+  const GgufTensor* tensor = file.tensor(kGgufRopeFactors);
   if (tensor == nullptr) return;
   const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::unsupported, str(file.path(), ": tensor ", kRopeFactors, ": ", what,
+    throw Error(ErrorKind::unsupported, str(file.path(), ": tensor ", kGgufRopeFactors, ": ", what,
                                             "; ucas knows the factors of Llama 3.1 and later (rope_type \"llama3\")"));
   };
   if (tensor->shape != std::vector{c.head_dim / 2}) fail(str("expected ", c.head_dim / 2, " values"));
@@ -171,27 +156,6 @@ void read_token_ids(const GgufFile& file, ModelConfig& c) {
   }
 }
 
-// "model.layers.3.self_attn.q_proj" -> "blk.3.attn_q".
-std::string gguf_name(const std::string& module) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"input_layernorm", "attn_norm"},    {"self_attn.q_proj", "attn_q"},
-      {"self_attn.k_proj", "attn_k"},      {"self_attn.v_proj", "attn_v"},
-      {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
-      {"self_attn.k_norm", "attn_k_norm"}, {"post_attention_layernorm", "ffn_norm"},
-      {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"}};
-  if (module == "model.embed_tokens") return "token_embd";
-  if (module == "model.norm") return "output_norm";
-  if (module == "lm_head") return "output";
-  constexpr std::string_view kLayerPrefix = "model.layers.";
-  const std::string_view rest = std::string_view(module).substr(kLayerPrefix.size());
-  const size_t dot = rest.find('.');
-  const auto* row =
-      std::ranges::find(kNames, rest.substr(dot + 1), &std::pair<std::string_view, std::string_view>::first);
-  UCAS_CHECK(row != std::end(kNames), "expected a module of the block");
-  return str("blk.", rest.substr(0, dot), ".", row->second);
-}
-
 // GGML rotates neighbours, (0, 1) (2, 3) .., where others rotate halves, (0, d/2) (1, d/2 + 1) ..: the rows of
 // each head of q and k of a llama model are stored in the order 0, d/2, 1, d/2 + 1, ... Row `row` of ours is theirs at:
 int64_t interleaved_row(int64_t row, int64_t head_dim) {
@@ -232,6 +196,47 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 }  // namespace
+
+std::vector<double> llama3_factors(const RopeConfig& rope, int64_t head_dim) {
+  std::vector<double> factors;
+  const auto original = static_cast<double>(rope.original_max_position_embeddings);
+  for (int64_t i = 0; i < head_dim / 2; ++i) {
+    const double turns =
+        original /
+        (2 * std::numbers::pi * std::pow(rope.theta, 2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
+    const double smooth =
+        std::clamp((turns - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor), 0.0, 1.0);
+    factors.push_back(1 / ((1 - smooth) / rope.factor + smooth));
+  }
+  return factors;
+}
+
+std::string gguf_name(const std::string& module) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"input_layernorm", "attn_norm"},    {"self_attn.q_proj", "attn_q"},
+      {"self_attn.k_proj", "attn_k"},      {"self_attn.v_proj", "attn_v"},
+      {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
+      {"self_attn.k_norm", "attn_k_norm"}, {"post_attention_layernorm", "ffn_norm"},
+      {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"}};
+  if (module == "model.embed_tokens") return "token_embd";
+  if (module == "model.norm") return "output_norm";
+  if (module == "lm_head") return "output";
+  constexpr std::string_view kLayerPrefix = "model.layers.";
+  const std::string_view rest = std::string_view(module).substr(kLayerPrefix.size());
+  const size_t dot = rest.find('.');
+  const auto* row =
+      std::ranges::find(kNames, rest.substr(dot + 1), &std::pair<std::string_view, std::string_view>::first);
+  UCAS_CHECK(row != std::end(kNames), "expected a module of the block");
+  return str("blk.", rest.substr(0, dot), ".", row->second);
+}
+
+void interleave_rows(float* values, int64_t rows, int64_t columns, int64_t head_dim) {
+  const std::vector<float> ours(values, values + rows * columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::copy_n(ours.data() + row * columns, columns, values + interleaved_row(row, head_dim) * columns);
+  }
+}
 
 ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dtype) {
   ModelConfig c;
@@ -275,7 +280,7 @@ ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dty
 std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig& config) {
   const bool interleaved = std::string_view(config.family->model_type) == "llama";
   std::vector<TensorToStore> weights;
-  std::set<std::string, std::less<>> known = {kRopeFactors};
+  std::set<std::string, std::less<>> known = {kGgufRopeFactors};
   for (const ParameterShape& p : parameter_shapes(config)) {
     const std::string name = gguf_name(p.module) + p.kind;
     const GgufTensor* tensor = file.tensor(name);

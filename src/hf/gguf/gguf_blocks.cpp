@@ -1,4 +1,4 @@
-#include "hf/gguf_blocks.h"
+#include "hf/gguf/gguf_blocks.h"
 
 #include <algorithm>
 #include <cstring>

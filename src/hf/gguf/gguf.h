@@ -1,5 +1,5 @@
 // A GGUF file, version 2 or 3: metadata (keys with typed values) and tensors, in whole blocks of their types
-// (hf/gguf_blocks.h). What it describes as a checkpoint is hf/gguf_model.h.
+// (hf/gguf/gguf_blocks.h). What it describes as a checkpoint is hf/gguf/gguf_model.h.
 // Read with bounded memory whatever the file says: counts, lengths, types and offsets are checked against the file
 // before anything is kept, arrays stay on disk until they are asked for, tensors are read in pieces.
 // Errors: truncated, limit, dup_key, utf8, offset, shape, dtype, unsupported, and "gguf" for other faults of the form.
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "hf/gguf_blocks.h"
+#include "hf/gguf/gguf_blocks.h"
 
 namespace ucas {
 

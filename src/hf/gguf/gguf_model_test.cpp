@@ -1,4 +1,4 @@
-#include "hf/gguf_model.h"
+#include "hf/gguf/gguf_model.h"
 
 #include <gtest/gtest.h>
 

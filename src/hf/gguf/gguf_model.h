@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hf/gguf.h"
+#include "hf/gguf/gguf.h"
 #include "hf/model_config.h"
 #include "hf/safetensors.h"
 
@@ -18,5 +18,13 @@ ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dty
 // In the order of parameter_shapes(config), checked against it. They read from `file`, which must outlive them; a value
 // that is not finite is Error(ErrorKind::numeric) when it is read.
 std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig& config);
+
+// What a writer of such files needs, too.
+inline constexpr const char* kGgufRopeFactors = "rope_freqs.weight";
+std::string gguf_name(const std::string& module);  // "model.layers.3.self_attn.q_proj" -> "blk.3.attn_q"
+// Factors on the wavelengths as GGML's converter computes them of a "llama3" scaling.
+std::vector<double> llama3_factors(const RopeConfig& rope, int64_t head_dim);
+// Rows of q and k of a llama model, from our order to that of the file.
+void interleave_rows(float* values, int64_t rows, int64_t columns, int64_t head_dim);
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "hf/gguf.h"
+#include "hf/gguf/gguf.h"
 
 #include <algorithm>
 #include <bit>

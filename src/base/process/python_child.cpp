@@ -1,0 +1,127 @@
+#include "base/process/python_child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/files/embedded.h"
+#include "base/str.h"
+
+extern char** environ;
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kMostOutput = size_t{16} << 20;
+
+std::string script_text(const std::string& script) {
+  return std::string(embedded(str("python/ucas/", script, ".py")).value());
+}
+
+// The last line that says something: of a traceback what was raised.
+std::string last_line(const std::string& text) {
+  std::string last;
+  for (const std::string& line : split(text, '\n')) {
+    if (!trim(line).empty()) last = trim(line);
+  }
+  return last;
+}
+
+// Both streams to their ends; what comes beyond kMostOutput is read and dropped.
+void read_both(int out, int error, std::string& printed, std::string& said) {
+  pollfd ends[2] = {{out, POLLIN, 0}, {error, POLLIN, 0}};
+  std::string* texts[2] = {&printed, &said};
+  char part[65536];
+  while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+    if (::poll(ends, 2, -1) < 0 && errno != EINTR) return;
+    for (int i = 0; i < 2; ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      const ssize_t n = ::read(ends[i].fd, part, sizeof part);
+      if (n > 0 && texts[i]->size() < kMostOutput) texts[i]->append(part, static_cast<size_t>(n));
+      if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> python_words(const std::string& script, const std::vector<std::string>& arguments) {
+  const char* named = std::getenv("UCAS_PYTHON");
+  std::vector<std::string> words = {named != nullptr && *named != '\0' ? named : "python3", "-c", script_text(script)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+int start_child(const std::vector<std::string>& words, const ChildStreams& streams, const std::string& what) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  const std::pair<int, int> all[] = {
+      {streams.in, STDIN_FILENO}, {streams.out, STDOUT_FILENO}, {streams.error, STDERR_FILENO}};
+  for (const auto& [from, to] : all) {
+    if (from >= 0) posix_spawn_file_actions_adddup2(&files, from, to);
+  }
+  // Ignored signals are not inherited.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (int signal : {SIGPIPE, SIGHUP, SIGXFSZ}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  std::vector<std::string> copies = words;
+  std::vector<char*> argv;
+  for (std::string& word : copies) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    throw Error(ErrorKind::python, str(what, ": ", printable(words[0], 200), " cannot be started: ",
+                                       std::strerror(error), "; UCAS_PYTHON names the Python to take"));
+  }
+  return pid;
+}
+
+std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what) {
+  int out[2], error[2];
+  if (::pipe2(out, O_CLOEXEC) != 0)
+    throw Error(ErrorKind::io, str(what, ": no pipe: ", std::strerror(errno)), kIoFailure);
+  if (::pipe2(error, O_CLOEXEC) != 0) {
+    ::close(out[0]), ::close(out[1]);
+    throw Error(ErrorKind::io, str(what, ": no pipe: ", std::strerror(errno)), kIoFailure);
+  }
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int pid = -1;
+  const auto close_all = [](std::initializer_list<int> descriptors) {
+    for (int descriptor : descriptors) ::close(descriptor);
+  };
+  try {
+    pid = start_child(python_words(script, arguments), {nothing, out[1], error[1]}, what);
+  } catch (...) {
+    close_all({nothing, out[0], out[1], error[0], error[1]});
+    throw;
+  }
+  close_all({nothing, out[1], error[1]});
+  std::string printed, said;
+  read_both(out[0], error[0], printed, said);
+  close_all({out[0], error[0]});
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return printed;
+  const std::string why = last_line(said);
+  throw Error(ErrorKind::python,
+              str(what, ": ", why.empty() ? str("its Python ended with status ", status) : printable(why, 4000)));
+}
+
+}  // namespace ucas

@@ -1,0 +1,237 @@
+"""Python beside a training: rewards and advantages by functions, trackers that follow, ucas.train: python_e2e.py BUILD
+
+Everything by the Python that runs this test and the base of the other end-to-end tests; what needs a package that is not here is left out,
+and said. UCAS_TEST_PYTHON names a Python that has tensorboard, wandb and reasoning-gym.
+"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+REWARDS = '''
+import os
+def trl(completions, answer, **kwargs):
+    print("this is no reply")
+    return [float(a in c) for a, c in zip(answer, completions)]
+def verl(data_source, solution_str, ground_truth, extra_info=None):
+    return {"score": 1.0 if ground_truth in solution_str else 0.0, "acc": ground_truth in solution_str}
+def batches(data_sources, solution_strs, ground_truths, extra_infos):
+    with open("batches", "a") as file:
+        file.write(f"{len(solution_strs)}\\n")
+    return [float(g in s) for g, s in zip(ground_truths, solution_strs)]
+def raises(completions, **kwargs):
+    return 1 / 0
+def short(completions, **kwargs):
+    return [1.0]
+def grpo(step):
+    return [(r["reward"] - r["group_mean"]) / (r["group_std"] + 1e-6) for r in step["responses"]]
+def own(step):
+    return [r["advantage"] for r in step["responses"]]
+def zeros(step):
+    return [[0.0] * r["length"] for r in step["responses"]]
+def wrong_length(step):
+    return [[0.0] for r in step["responses"]]
+'''
+
+
+class Test:
+    def __init__(self, build, scratch):
+        self.ucas, self.scratch, self.failures = os.path.abspath(os.path.join(build, "ucas")), scratch, 0
+        self.python = os.environ.get("UCAS_TEST_PYTHON", sys.executable)
+        self.environment = dict(os.environ, NO_TTY="1", UCAS_PYTHON=self.python, XDG_CACHE_HOME=os.path.join(scratch, "cache"))
+        self.base = os.path.join(scratch, "base")
+        shape = ["--words", "\\boxed{,},0,1,2,3,?", "--hidden", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1", "--intermediate", "64", "--spread", "0.3"]
+        subprocess.run([sys.executable, os.path.join(HERE, "../support/make_checkpoint.py"), self.base, *shape], check=True)
+        with open(os.path.join(scratch, "train.jsonl"), "w") as file:
+            file.writelines(json.dumps({"problem": f"{i}?", "answer": str(i % 4)}) + "\n" for i in range(4))
+        with open(os.path.join(scratch, "own.py"), "w") as file:
+            file.write(REWARDS)
+
+    def has(self, *modules):
+        return subprocess.run([self.python, "-c", "import " + ", ".join(modules)], capture_output=True).returncode == 0
+
+    def train(self, out, *words, **variables):
+        small = [*([] if "--model" in words else ["--model", "base"]), "--data.train_batch_size", "2", "--data.gen_batch_size", "0", "--update.mini_batch_size", "1", "--rollout.n", "4",
+                 "--rollout.response_length", "12", "--train.test_freq", "0", "--threads", "1", "--train.steps", "2", "--optimizer.lr", "1e-2"]
+        data = [] if "--data" in words else ["--data", "train.jsonl"]
+        return subprocess.run([self.ucas, "train", "grpo-tiny", *small, *data, "--out", out, *words], cwd=self.scratch,
+                              env=self.environment | variables, capture_output=True, text=True)
+
+    def say(self, what, ok, done=None):
+        print(("ok   " if ok else "FAIL ") + what, flush=True)
+        if not ok:
+            self.failures += 1
+            if done is not None:
+                print(f"    exit {done.returncode}\n    out: {done.stdout[-1500:]}\n    err: {done.stderr[-2500:]}")
+
+    def steps(self, out):
+        with open(os.path.join(self.scratch, out, "steps.jsonl")) as file:
+            return [json.loads(line) for line in file]
+
+    def weights(self, out):
+        with open(os.path.join(self.scratch, out, "checkpoints/step-0000002/model.safetensors"), "rb") as file:
+            return file.read()
+
+
+def rewards(test):
+    scores = {}
+    for name in ("trl", "verl", "batches"):
+        done = test.train(f"reward-{name}", "--reward.python", f"own.py:{name}")
+        test.say(f"a reward as {name} has it", done.returncode == 0, done)
+        scores[name] = [row["critic/score/mean"] for row in test.steps(f"reward-{name}")]
+    test.say("the same rewards by each of them", scores["trl"] == scores["verl"] == scores["batches"] and any(scores["trl"]))
+    with open(os.path.join(test.scratch, "batches")) as file:
+        test.say("in whole batches", file.read() == "8\n8\n")
+    done = test.train("reward-dotted", "--reward.python", "own.trl")
+    test.say("by its dotted path", done.returncode == 0 and [row["critic/score/mean"] for row in test.steps("reward-dotted")] == scores["trl"], done)
+    done = test.train("raises", "--reward.python", "own.py:raises")
+    test.say("an exception ends the run with its traceback", done.returncode == 74 and "ZeroDivisionError: division by zero" in done.stderr
+             and 'own.py", line' in done.stderr and "error[reward]: reward.python own.py:raises: ended with exit code 1" in done.stderr, done)
+    done = test.train("short", "--reward.python", "own.py:short")
+    test.say("too few scores are refused", done.returncode == 74 and "gave 1 scores for 8 responses" in done.stderr, done)
+    done = test.train("absent", "--reward.python", "own.py:absent")
+    test.say("a function that is not there is named", done.returncode == 74 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
+    done = test.train("both", "--reward.python", "own.py:trl", "--reward.command", "cat")
+    test.say("not with reward.command", done.returncode == 2 and "both given" in done.stderr, done)
+
+
+def advantages(test):
+    plain = test.train("plain", "--objective.aggregation", "token_mean")
+    test.say("a training", plain.returncode == 0, plain)
+    own = test.train("own", "--method.python", "own.py:own", "--objective.aggregation", "token_mean")
+    test.say("the method's own advantages, through Python, give the same bits", own.returncode == 0 and test.weights("own") == test.weights("plain"), own)
+    grpo = test.train("grpo", "--method.python", "own.py:grpo", "--objective.aggregation", "token_mean")
+    rows = [(a["critic/advantages/max"], b["critic/advantages/max"]) for a, b in zip(test.steps("grpo"), test.steps("plain"))]
+    test.say("GRPO's own formula in Python", grpo.returncode == 0 and all(abs(a - b) < 1e-4 for a, b in rows), grpo)
+    zeros = test.train("zeros", "--method.python", "own.py:zeros")
+    test.say("one number for each token", zeros.returncode == 0 and all(row["critic/advantages/max"] == 0 for row in test.steps("zeros")), zeros)
+    wrong = test.train("wrong", "--method.python", "own.py:wrong_length")
+    test.say("a wrong length is refused", wrong.returncode == 74 and "advantages for the" in wrong.stderr, wrong)
+
+
+READ_EVENTS = """
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1]); events.Reload()
+print([(e.step, round(e.value, 5)) for e in events.Scalars("critic/score/mean")])
+"""
+# Its records are protobuf messages by its own definitions, in the framing of LevelDB's log: blocks of 32 KiB, chunks of crc, length, type.
+READ_WANDB = """
+import sys, json
+from wandb.proto import wandb_internal_pb2
+data, rows, at, record = open(sys.argv[1], "rb").read(), [], 7, b""
+assert data[:4] == b":W&B"
+while at + 7 <= len(data):
+    if 32768 - at % 32768 < 7:
+        at += 32768 - at % 32768
+        continue
+    length, kind = int.from_bytes(data[at + 4:at + 6], "little"), data[at + 6]
+    record += data[at + 7:at + 7 + length]
+    at += 7 + length
+    if kind in (2, 3):  # first, middle
+        continue
+    message, record = wandb_internal_pb2.Record.FromString(record), b""
+    if message.WhichOneof("record_type") == "history":
+        row = {(item.key or "/".join(item.nested_key)): json.loads(item.value_json) for item in message.history.item}
+        rows.append((row.get("_step", message.history.step.num), round(row["critic/score/mean"], 5)))
+print(rows)
+"""
+
+
+def trackers(test):
+    wanted = None
+    done = test.train("tracked", "--reward.python", "own.py:trl", "--train.track", "tensorboard")
+    wanted = [(int(row["training/global_step"]), round(row["critic/score/mean"], 5)) for row in test.steps("tracked")] if done.returncode == 0 else []
+    test.say("tensorboard is tracked by the run itself", done.returncode == 0 and glob.glob(os.path.join(test.scratch, "tracked/tensorboard/events*.ucas")), done)
+    if test.has("tensorboard"):
+        read = subprocess.run([test.python, "-c", READ_EVENTS, os.path.join(test.scratch, "tracked/tensorboard")], capture_output=True, text=True)
+        test.say("TensorBoard's own reader", read.stdout.strip().split("\n")[-1] == str(wanted), read)
+    else:
+        print("left out: tensorboard is not installed")
+    if test.has("wandb"):
+        done = test.train("live", "--reward.python", "own.py:trl", "--train.track", "wandb", WANDB_MODE="offline", WANDB_DIR=test.scratch, WANDB_SILENT="true")
+        files = glob.glob(os.path.join(test.scratch, "wandb/offline-run-*/*.wandb"))
+        test.say("W&B follows, offline", done.returncode == 0 and len(files) == 1 and "warning: tracker" not in done.stderr, done)
+        read = subprocess.run([test.python, "-c", READ_WANDB, files[0] if files else ""], capture_output=True, text=True)
+        test.say("W&B's own messages", read.stdout.strip().split("\n")[-1] == str(wanted), read)
+        sent = subprocess.run([test.ucas, "track", "tracked", "--to", "wandb"], cwd=test.scratch, capture_output=True, text=True,
+                              env=test.environment | {"WANDB_MODE": "offline", "WANDB_DIR": test.scratch})
+        test.say("a finished run is sent later", sent.returncode == 0 and f"{len(wanted)} steps sent to wandb" in sent.stdout, sent)
+    else:
+        print("left out: wandb is not installed")
+    # A tracker that cannot be: the run does not notice.
+    done = test.train("harmless", "--train.track", "trackio", UCAS_PYTHON="/nowhere/python")
+    test.say("no Python, no harm", done.returncode == 0 and "cannot be started" in done.stderr, done)
+    with open(os.path.join(test.scratch, "fails.sh"), "w") as file:
+        file.write("#!/bin/sh\necho the tracker is down >&2\nexit 3\n")
+    os.chmod(os.path.join(test.scratch, "fails.sh"), 0o755)
+    done = test.train("fails", "--train.track", "mlflow", UCAS_PYTHON=os.path.join(test.scratch, "fails.sh"))
+    test.say("one that ends is a warning", done.returncode == 0 and "tracker mlflow ended with exit code 3 (the tracker is down)" in done.stderr
+             and "`ucas track fails --to mlflow`" in done.stderr, done)
+    done = test.train("unknown", "--train.track", "wandbs")
+    test.say("an unknown one is refused", done.returncode == 2 and "did you mean wandb?" in done.stderr, done)
+
+
+def reasoning(test):
+    absent = test.train("gym", "--data", "rg:chain_sum,size=4,seed=1", UCAS_PYTHON="/nowhere/python")
+    test.say("without a Python it is refused", absent.returncode == 2 and "error[python]: rg:chain_sum,size=4,seed=1:" in absent.stderr, absent)
+    if not test.has("reasoning_gym"):
+        absent = test.train("gym", "--data", "rg:chain_sum,size=4,seed=1")
+        test.say("without the package it is refused", absent.returncode == 2 and "pip install reasoning-gym" in absent.stderr, absent)
+        return print("left out: reasoning-gym is not installed")
+    unknown = test.train("gym", "--data", "rg:chain_sun,size=4")
+    test.say("a task that there is not", unknown.returncode == 2 and "did you mean chain_sum?" in unknown.stderr, unknown)
+    tokenizer, rows = os.path.join(test.scratch, "tokenizer"), os.path.join(test.scratch, "rows.jsonl")
+    shutil.copytree(os.path.join(HERE, "../goldens/tokenizer/qwen2-like"), tokenizer)
+    for path, row in ((os.path.join(tokenizer, "tokenizer_config.json"), {"eos_token": "<|end|>"}), (rows, {"prompt": "a", "response": "b"})):
+        with open(path, "w") as file:
+            file.write(json.dumps(row) + "\n")
+    made = subprocess.run([test.ucas, "sft", "--init", "qwen2", "--model.hidden_size", "32", "--model.num_hidden_layers", "1", "--tokenizer", tokenizer,
+                           "--data", rows, "--steps", "1", "--threads", "1", "--out", "bytes"], cwd=test.scratch, capture_output=True, text=True)
+    test.say("a model of bytes", made.returncode == 0, made)
+    done = test.train("gym", "--data", "rg:chain_sum,size=4,seed=1", "--data.max_prompt_length", "256", "--train.steps", "1", "--model", "bytes")
+    test.say("a training on a task, scored by it", done.returncode == 0 and "reward.python = reasoning_gym" in done.stderr
+             and test.steps("gym")[-1]["critic/score/mean"] >= 0, done)
+    shown = subprocess.run([test.ucas, "data", "rg:chain_sum,size=4,seed=1"], cwd=test.scratch, env=test.environment, capture_output=True, text=True)
+    test.say("and what it holds", "4 whole number" in shown.stdout and "4 rg:chain_sum" in shown.stdout, shown)
+
+
+FROM_PYTHON = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import training
+run = training.train("grpo-tiny", out="from-python", model="base", data="train.jsonl", **{"data.train_batch_size": 2, "data.gen_batch_size": 0},
+                     rollout={"n": 4, "response_length": 12}, update={"mini_batch_size": 1}, train={"steps": 2, "test_freq": 0}, threads=1)
+steps = [int(row["training/global_step"]) for row in run]
+run.wait()
+print(steps, run.latest()["training/global_step"], run.running)
+try:
+    training.train("grpo-tiny", out="refused", model="absent", data="train.jsonl", train={"test_freq": 0}).wait()
+except training.Error as error:
+    print(str(error).split("\\n")[0])
+"""
+
+
+def from_python(test):
+    done = subprocess.run([sys.executable, "-c", FROM_PYTHON, os.path.join(HERE, "../../python/ucas")], cwd=test.scratch, capture_output=True, text=True,
+                          env=test.environment | {"UCAS_PROGRAM": test.ucas})
+    lines = done.stdout.split("\n")
+    test.say("ucas.train follows a training", lines[0] == "[1, 2] 2 False", done)
+    test.say("and says what went wrong", len(lines) > 1 and "ucas train ended with 2: ucas: error[path]" in lines[1], done)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="ucas-python-") as scratch:
+        test = Test(sys.argv[1], scratch)
+        for part in (rewards, advantages, trackers, reasoning, from_python):
+            part(test)
+    print(f"{test.failures} failures")
+    sys.exit(1 if test.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
