@@ -29,7 +29,7 @@ class Example final : public Method {
 }  // namespace
 
 MethodRow example_row() {
-  return {.title = "Example", .paper = "nobody, never", .presets = {"half", "whole"}, .create = create<Example>};
+  return {.title = "Example", .paper = "no paper", .presets = {"half", "whole"}, .create = create<Example>};
 }
 
 }  // namespace ucas
