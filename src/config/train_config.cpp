@@ -31,10 +31,11 @@ void TrainConfig::fields(Fields& f) {
     void fields(Fields& inner) {
       inner.field("name", config->method_name, "RLVR method; `ucas train --help methods` lists all");
       inner.field("preset", config->method_preset, "preset of the method; empty = the method's first");
-      if (config->method) config->method->fields(inner);
       inner.field(
           "python", config->method_python,
           "advantages by a Python function, FILE.py:FUNCTION, in the place of the method's; slower; empty = none");
+      // Last: a method may have sections of its own.
+      if (config->method) config->method->fields(inner);
     }
   } method_section{this};
   f.section("method", method_section);
