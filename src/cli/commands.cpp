@@ -9,6 +9,7 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/help_topics.h"
+#include "cli/launch.h"
 #include "data/rows/jsonl.h"
 
 namespace ucas {
@@ -131,6 +132,7 @@ int run_program(const Words& words) {
     out(help_on(help_of(command), command.name, *topic));
     return kDone;
   }
+  if (const std::optional<int> code = launch_ranks(command.name, rest)) return *code;
   try {
     const int code = command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
     sum_up();

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/process/machine.h"
 #include "base/str.h"
+#include "sharding/slurm.h"
 
 namespace ucas {
 
@@ -63,6 +64,11 @@ int64_t number_of(const char* name, int64_t least, int64_t most) {
 }
 
 bool several_by_environment() {
+  static const bool read = [] {
+    for (const auto& [name, value] : variables_of_slurm(std::getenv)) ::setenv(name.c_str(), value.c_str(), 1);
+    return true;
+  }();
+  (void)read;
   const char* world = std::getenv("WORLD_SIZE");
   return world != nullptr && std::strcmp(world, "1") != 0;
 }

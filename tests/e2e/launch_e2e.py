@@ -1,0 +1,114 @@
+"""`ucas train --ranks N` starts its processes itself: the same bits as one process, one line for a failure, restarts that lose nothing."""
+import os
+import signal
+import subprocess
+
+from support import HANG, UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step, wait_until
+
+STEPS = 6
+small_task()
+
+
+def words(run, *more):
+    return [str(word) for word in train_words(run, "--train.steps", STEPS, "--update.micro_batch_tokens", 64, "--train.save_freq", 2,
+                                              "--update.reduce", "ordered", *more)]
+
+
+def same_run(run, name):
+    check(rows(run) == rows(path("one")), f"{name}: steps.jsonl is that of one process")
+    for file in ("model.safetensors", "state/optimizer.safetensors"):
+        at = os.path.join("checkpoints", f"step-{STEPS:07d}", file)
+        check(same_bytes(os.path.join(run, at), os.path.join(path("one"), at)), f"{name}: {at} is that of one process")
+
+
+def start(run, *more):
+    return subprocess.Popen([UCAS, *words(run, *more)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def variables(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return dict(word.split(b"=", 1) for word in file.read().split(b"\0") if b"=" in word)
+    except OSError:
+        return {}
+
+
+def ranks_of(launcher):
+    """pid by rank."""
+    with open(f"/proc/{launcher.pid}/task/{launcher.pid}/children") as file:
+        children = [int(pid) for pid in file.read().split()]
+    return {int(variables(pid).get(b"RANK", b"-1")): pid for pid in children}
+
+
+def gone(pid):
+    """Ended, or waited for by nobody yet."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def struck(name, number, at, *more):
+    """Rank 1 gets a signal after step `at`; exit code, what was said, and the ranks there were."""
+    process = start(path(name), "--ranks", "2", *more)
+    check(wait_for_step(path(name), at, process), f"{name}: two ranks reach step {at}")
+    ranks = ranks_of(process)
+    check(set(ranks) == {0, 1}, f"{name}: they are children of the launcher")
+    os.kill(ranks[1], number)
+    said = process.communicate(timeout=HANG)[1]
+    check(wait_until(lambda: all(gone(pid) for pid in ranks.values())), f"{name}: no rank is left")
+    return process.returncode, said
+
+
+ucas(*words(path("one")))
+said = ucas(*words(path("two"), "--ranks", 2)).stderr
+check(said.count("DAPO on ") == 1, "one of two ranks speaks")
+same_run(path("two"), "two ranks")
+
+code, said = struck("killed", signal.SIGKILL, 3)
+check(code == 70 and "rank 1 was killed by signal 9 (Killed)" in said, f"killed: {code}, said")
+code, said = struck("again", signal.SIGKILL, 3, "--restarts", "2")
+check(code == 0 and "restart 1 of 2" in said, f"again: {code}, restarted")
+same_run(path("again"), "restarted after a kill")
+
+code, said = struck("still", signal.SIGSTOP, 3)
+check(code == 70 and "rank 1 stands still" in said and "rank 1 stood still" in said, f"still: {code}, said")
+
+process = start(path("stopped"), "--ranks", "2")
+check(wait_for_step(path("stopped"), 2, process), "two ranks reach step 2")
+process.send_signal(signal.SIGTERM)
+said = process.communicate(timeout=HANG)[1]
+check(process.returncode in (0, 75), "a stop is forwarded")
+check(process.returncode == 0 or "stopped after step" in said, "saved")
+ucas("train", "--resume", path("stopped"), "--ranks", 3)
+same_run(path("stopped"), "stopped at two ranks, resumed by three")
+
+process = start(path("orphans"), "--ranks", "2")
+check(wait_for_step(path("orphans"), 1, process), "two ranks reach step 1")
+ranks = ranks_of(process)
+process.kill()
+process.wait()
+check(wait_until(lambda: all(gone(pid) for pid in ranks.values())), "ranks end when their launcher was killed")
+
+
+def refused(expected, *more, code=2, **variables_set):
+    done = ucas(*words(path("refused"), *more), expect=code, env={**os.environ, **variables_set})
+    lines = [line for line in done.stderr.splitlines() if "error[" in line]
+    check(len(lines) == 1 and expected in lines[0], f"{more} {variables_set}: one line, {expected}")
+    check(not os.path.exists(path("refused")), "and nothing is written")
+
+
+refused("--ranks 0: expected a whole number from 1 to 256", "--ranks", "0")
+refused("--ranks two: expected a whole number", "--ranks=two")
+refused("a value is missing", "--ranks")
+refused("give one", "--ranks", "2", "--gpus", "all")
+refused("goes with --ranks N or --gpus", "--restarts", "2")
+refused("no NVIDIA GPU is visible", "--gpus", "all", CUDA_VISIBLE_DEVICES="")
+refused("--gpus 3: 2 visible here", "--gpus", "3", CUDA_VISIBLE_DEVICES="0,1")
+refused("RANK is set", "--ranks", "2", RANK="0", WORLD_SIZE="2")
+refused("NODE_RANK is not set", "--ranks", "2", NNODES="2")
+refused("NODE_RANK 2: expected a whole number from 0 to 1", "--ranks", "2", NNODES="2", NODE_RANK="2", MASTER_ADDR="127.0.0.1",
+        MASTER_PORT="1")
+refused("update.lr_", "--ranks", "2", "--restarts", "3", "--update.lr_", "1")  # the ranks agree on it, and none starts again
+clean()
