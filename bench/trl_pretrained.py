@@ -91,10 +91,11 @@ def theirs(arguments):
         def on_step_end(self, args, state, control, **kwargs):
             if state.global_step % 2 == 0:
                 marks.append((time.monotonic() - began, time.process_time()))
+                print(f"TRL: step {len(marks)}, {marks[-1][1]:.0f} CPU seconds so far, right {100 * rewards[-1]:.1f} %", file=sys.stderr, flush=True)
 
     config = GRPOConfig(output_dir=tempfile.mkdtemp(), max_steps=2 * arguments.steps, learning_rate=1e-5, warmup_steps=4,
-                        lr_scheduler_type="constant_with_warmup", per_device_train_batch_size=32, gradient_accumulation_steps=2,
-                        steps_per_generation=4, num_generations=SAMPLES, max_completion_length=NEW_TOKENS, beta=0.0, epsilon=0.2,
+                        lr_scheduler_type="constant_with_warmup", per_device_train_batch_size=8, gradient_accumulation_steps=8,
+                        steps_per_generation=16, num_generations=SAMPLES, max_completion_length=NEW_TOKENS, beta=0.0, epsilon=0.2,
                         epsilon_high=0.28, loss_type="dapo", temperature=1.0, bf16=True, use_cpu=True, gradient_checkpointing=False,
                         weight_decay=0.1, max_grad_norm=1.0, logging_steps=2, report_to=[], save_strategy="no", seed=0, disable_tqdm=True,
                         dataloader_pin_memory=False)
