@@ -1,5 +1,5 @@
-// One JSON object of a config.json with typed look-ups, whose errors name the file, the key and the value found. null
-// is no value. Values out of range and of another type are Error(ErrorKind::config).
+// One JSON object of a checkpoint's settings: JsonObject's look-ups, which are Error(ErrorKind::config) here, and
+// refusals of what ucas has not. null is no value.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text/json.h"
+#include "base/text/json_object.h"
 
 namespace ucas {
 
@@ -34,17 +35,15 @@ class ConfigReader {
   std::optional<double> positive(const char* key) const;            // finite, above 0
   double required_positive(const char* key) const;
   bool boolean(const char* key, bool fallback) const;
+  std::vector<std::string> names(const char* key) const;  // a list, one name, or none
   std::optional<std::string> text(const char* key) const;
   // Adds a token id or a list of them, each of 0 .. vocab - 1, to `out` where it is not in it.
   void ids(const char* key, int64_t vocab, std::vector<int32_t>& out) const;
-  const Json& object() const { return object_; }
-  const std::string& where() const { return where_; }
+  const Json& object() const { return object_.json(); }
+  std::string where() const { return object_.place(); }
 
  private:
-  [[noreturn]] void missing(const char* key, const std::string& expected) const;
-
-  const Json& object_;
-  std::string where_;
+  JsonObject object_;
 };
 
 }  // namespace ucas

@@ -18,83 +18,43 @@ namespace {
 
 constexpr int64_t kPeftLimit = int64_t{1} << 20;
 
-class PeftReader {
- public:
-  explicit PeftReader(const std::string& path) : path_(path), json_(read_config_json(path, kPeftLimit)) {
-    if (!json_.is_object()) throw Error(ErrorKind::config, str(path_, ": expected a JSON object"));
-  }
-  // nullptr: absent, null, or empty
-  const Json* find(const char* key) const {
-    auto it = json_.find(key);
-    return it == json_.end() || it->is_null() || (it->is_structured() && it->empty()) ? nullptr : &*it;
-  }
-  [[noreturn]] void refuse(ErrorKind kind, const char* key, const std::string& why) const {
-    const Json* value = find(key);
-    throw Error(kind,
-                str(path_, ": ", key, " = ", value == nullptr ? "null" : printable(value->dump(), 80), ": ", why));
-  }
-  double number(const char* key, double fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_number() || !(value->get<double>() > 0) || !std::isfinite(value->get<double>()))
-      refuse(ErrorKind::config, key, "expected a finite number above 0");
-    return value->get<double>();
-  }
-  double share(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return 0;
-    if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() < 1))
-      refuse(ErrorKind::config, key, "expected a number from 0 to below 1");
-    return value->get<double>();
-  }
-  std::string text(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return "";
-    if (!value->is_string()) refuse(ErrorKind::config, key, "expected a string");
-    return value->get<std::string>();
-  }
-  std::vector<std::string> names(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return {};
-    if (value->is_string()) return {value->get<std::string>()};
-    std::vector<std::string> list;
-    if (!value->is_array()) refuse(ErrorKind::config, key, "expected a list of module names");
-    for (const Json& item : *value) {
-      if (!item.is_string()) refuse(ErrorKind::config, key, "expected a list of module names");
-      list.push_back(item.get<std::string>());
-    }
-    std::sort(list.begin(), list.end());
-    return list;
-  }
-  bool is_true(const char* key) const {
-    const Json* value = find(key);
-    if (value != nullptr && !value->is_boolean()) refuse(ErrorKind::config, key, "expected true or false");
-    return value != nullptr && *value == true;
-  }
-  // Some ways to begin take the adapter's first product off the base, which then is none that lies on disk.
-  void require_unchanged_base() const {
-    const Json* value = find("init_lora_weights");
-    if (value == nullptr || !value->is_string()) return;
-    const std::string kind = value->get<std::string>();
-    for (const char* other : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
-      if (kind.starts_with(other)) {
-        refuse(ErrorKind::unsupported, "init_lora_weights",
-               "such an adapter changes its base when it begins; merge it with peft and load the result, or let peft "
-               "save it as plain LoRA (path_initial_model_for_weight_conversion)");
-      }
-    }
-  }
-  // A setting that ucas has not is fine as long as it is off.
-  void require_off(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr || *value == false || *value == 0 || *value == 0.0 || *value == "none") return;
-    refuse(ErrorKind::unsupported, key, "ucas trains plain LoRA only; merge the adapter with peft and load the result");
-  }
+// PEFT writes {} and [] where it means nothing.
+bool is_given(const ConfigReader& config, const char* key) {
+  const Json* value = config.find(key);
+  return value != nullptr && !(value->is_structured() && value->empty());
+}
 
- private:
-  std::string path_;
-  Json json_;
-};
+// Some ways to begin take the adapter's first product off the base, which then is none that lies on disk.
+void require_unchanged_base(const ConfigReader& config) {
+  const Json* value = config.find("init_lora_weights");
+  if (value == nullptr || !value->is_string()) return;
+  const std::string kind = value->get<std::string>();
+  for (const char* other : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
+    if (kind.starts_with(other)) {
+      config.refuse(
+          ErrorKind::unsupported, "init_lora_weights",
+          "such an adapter changes its base when it begins; merge it with peft and load the result, or let peft "
+          "save it as plain LoRA (path_initial_model_for_weight_conversion)");
+    }
+  }
+}
+
+// A setting that ucas has not is fine as long as it is off.
+void require_off(const ConfigReader& config, const char* key) {
+  if (!is_given(config, key)) return;
+  const Json& value = *config.find(key);
+  if (value == false || value == 0 || value == 0.0 || value == "none") return;
+  config.refuse(ErrorKind::unsupported, key,
+                "ucas trains plain LoRA only; merge the adapter with peft and load the result");
+}
+
+std::vector<std::string> module_names(const ConfigReader& config, const char* key) {
+  if (!is_given(config, key)) return {};
+  const bool one = config.find(key)->is_string();
+  std::vector<std::string> names = config.names(key);
+  if (!one) std::ranges::sort(names);
+  return names;
+}
 
 }  // namespace
 
@@ -107,24 +67,25 @@ std::string adapter_file(const std::string& directory) { return path_join(direct
 std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);
   if (!exists(path)) return std::nullopt;
-  const PeftReader config(path);
-  if (config.text("peft_type") != "LORA")
+  const Json json = read_config_json(path, kPeftLimit);
+  const ConfigReader config(json, path);
+  if (config.text("peft_type").value_or("") != "LORA")
     config.refuse(ErrorKind::unsupported, "peft_type", "ucas reads \"LORA\" only");
   for (const char* key :
        {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform",
         "exclude_modules", "target_parameters", "use_qalora", "alora_invocation_tokens", "trainable_token_indices",
         "megatron_config", "layer_replication", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config"}) {
-    config.require_off(key);
+    require_off(config, key);
   }
-  config.require_unchanged_base();
+  require_unchanged_base(config);
   PeftAdapter adapter;
-  const double rank = config.number("r", 8);
+  const double rank = config.positive("r").value_or(8);
   if (rank != std::floor(rank) || rank > 4096)
     config.refuse(ErrorKind::config, "r", "expected a whole number, 1 .. 4096");
   adapter.lora.rank = static_cast<int64_t>(rank);
-  adapter.lora.alpha = config.number("lora_alpha", 8);
+  adapter.lora.alpha = config.positive("lora_alpha").value_or(8);
   // Rank-stabilised: alpha / sqrt(rank).
-  if (config.is_true("use_rslora")) adapter.lora.alpha *= std::sqrt(rank);
+  if (config.boolean("use_rslora", false)) adapter.lora.alpha *= std::sqrt(rank);
   if (!std::isfinite(static_cast<float>(adapter.lora.alpha))) {
     config.refuse(ErrorKind::config, "lora_alpha", "expected a number that 32 bits can hold");
   }
@@ -133,13 +94,14 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
     config.refuse(ErrorKind::unsupported, "target_modules",
                   "a regular expression: write the names that it matches as a list");
   }
-  adapter.lora.target_modules = config.names("target_modules");
+  adapter.lora.target_modules = module_names(config, "target_modules");
   std::vector<std::string> all = adaptable_modules();
   std::sort(all.begin(), all.end());
   if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
-  adapter.lora.modules_to_save = config.names("modules_to_save");
-  adapter.dropout = config.share("lora_dropout");
-  adapter.ties = config.is_true("ensure_weight_tying");
+  adapter.lora.modules_to_save = module_names(config, "modules_to_save");
+  adapter.dropout = config.number("lora_dropout", 0).value_or(0);
+  if (adapter.dropout >= 1) config.refuse(ErrorKind::config, "lora_dropout", "expected a number from 0 to below 1");
+  adapter.ties = config.boolean("ensure_weight_tying", false);
   adapter.base = base_directory(directory);
   return adapter;
 }

@@ -1,5 +1,5 @@
 // The worked cases as tests: our own (tests/goldens/method_cases.json, written by tools/make_method_goldens.py), what
-// verl's and TRL's own functions make of the same batches (peer_method_cases.json, tools/make_peer_method_goldens.py),
+// verl's and TRL's own functions make of the same batches (peer_method_cases.json, the same script),
 // and one of each formula (algorithm_case_files()). Those that need the engine:
 // train/collect/algorithm_cases_engine_test.cpp.
 #include "support/algorithm_cases.h"

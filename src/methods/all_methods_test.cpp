@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
+#include "methods/apply.h"
 #include "methods/registry.h"
 #include "support/random_batches.h"
 
@@ -103,6 +104,25 @@ TEST(all_methods, a_prompt_whose_responses_all_earn_the_same_has_advantage_exact
     }
   });
   EXPECT_GT(checked, 10);
+}
+
+TEST(all_methods, each_number_that_a_method_records_is_declared_in_its_row_and_each_declared_one_is_recorded) {
+  for (const MethodRow& row : method_rows()) {
+    std::set<std::string> recorded, declared;
+    for (const std::string& preset : row.presets) {
+      const std::unique_ptr<Method> method = row.make(preset);
+      Rng rng(11, 3);
+      const Batch batch = testing::pack(testing::random_groups(rng, {}));
+      for (const auto& [name, value] : compute_advantages(*method, batch).recording.metrics) recorded.insert(name);
+    }
+    for (const Metric* metric : row.metrics) {
+      EXPECT_TRUE(declared.insert(metric->key).second) << metric->key;
+      EXPECT_EQ(find_metric(metric->key), nullptr) << metric->key << " is a number of every step already";
+    }
+    EXPECT_EQ(recorded, declared) << row.name;
+    const bool explained = row.metrics.empty() || std::string(row.metrics[0]->help) != "";
+    EXPECT_TRUE(explained) << row.name;
+  }
 }
 
 LossCase reversed(const LossCase& mini) {

@@ -14,6 +14,7 @@
 
 #include "base/text/fields.h"
 #include "core/batch.h"
+#include "core/metrics.h"
 #include "objective/config.h"
 #include "objective/loss/divergence.h"
 #include "objective/loss/loss.h"
@@ -65,8 +66,9 @@ struct Recording {
     std::vector<float> values;
   };
   std::vector<Row> rows;
-  std::vector<std::pair<std::string, double>> metrics;  // logged as they are: "ucas/weight/std" ...
+  std::vector<std::pair<std::string, double>> metrics;  // names and values, to be logged
 
+  void record(const Metric& metric, double value) { metrics.emplace_back(metric.key, value); }
   void record_tokens(std::string name, std::vector<float> values) {
     rows.push_back({std::move(name), true, std::move(values)});
   }
@@ -85,6 +87,7 @@ struct MethodRow {
   // Named sets of settings, where articles and released code differ; the first is the default.
   std::vector<std::string> presets = {"paper"};
   std::unique_ptr<Method> (*create)(std::string_view preset) = nullptr;
+  std::vector<const Metric*> metrics = {};  // its own, all that it records; docs/metrics.md has them
 
   bool has_preset(const std::string& preset) const;
   // The method under one of the presets; "" = the first.
@@ -123,6 +126,8 @@ std::unique_ptr<Method> create(std::string_view preset) {
 }
 
 std::span<const MethodRow> method_rows();
+// The row that a name of steps.jsonl is of, of core/metrics.h or of a method; null where none is.
+const Metric* find_any_metric(std::string_view name);
 // Throws Error(ErrorKind::config) naming the nearest method.
 const MethodRow& find_method(const std::string& name);
 // Throws also where the method has no such preset; "" = the first.

@@ -24,6 +24,16 @@ std::span<const MethodRow> method_rows() {
   return kRows;
 }
 
+const Metric* find_any_metric(std::string_view name) {
+  if (const Metric* common = find_metric(name)) return common;
+  for (const MethodRow& row : method_rows()) {
+    for (const Metric* own : row.metrics) {
+      if (is_of(name, *own)) return own;
+    }
+  }
+  return nullptr;
+}
+
 const MethodRow& find_method(const std::string& name) {
   std::vector<std::string> names;
   for (const MethodRow& row : method_rows()) {

@@ -1,5 +1,5 @@
 // What functions of authors' released code make of batches (tests/goldens/released_method_cases.json, written by
-// tools/make_released_method_goldens.py, which names repository and function).
+// tools/method_goldens/released.py, which names repository and function).
 #include <gtest/gtest.h>
 
 #include "support/algorithm_cases.h"

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/str.h"
+#include "core/metrics.h"
 
 namespace ucas {
 
@@ -32,11 +33,10 @@ void write_stderr(const std::string& text) {
 
 Inked label(const char* words) { return {str(" ", pad_right(words, kLabel)), Ink::faint}; }
 
-const std::pair<const char*, const char*> kSeconds[] = {
-    {"timing_s/gen", "generate"},       {"timing_s/reward", "grade"},   {"timing_s/old_log_prob", "log-probs"},
-    {"timing_s/ref", "reference"},      {"timing_s/values", "values"},  {"timing_s/update_critic", "critic"},
-    {"timing_s/prm", "reward model"},   {"timing_s/adv", "advantages"}, {"timing_s/update_actor", "update"},
-    {"timing_s/testing", "validation"},
+constexpr const Metric* kSeconds[] = {
+    &metric::timing_gen,    &metric::timing_reward,        &metric::timing_old_log_prob, &metric::timing_ref,
+    &metric::timing_values, &metric::timing_update_critic, &metric::timing_prm,          &metric::timing_teacher,
+    &metric::timing_adv,    &metric::timing_update_actor,  &metric::timing_testing,
 };
 
 }  // namespace
@@ -52,7 +52,7 @@ void DashboardState::begin(const TrainStart& start, double now) {
 
 void DashboardState::add(int64_t step, StepRow metrics, const TrainSample* sample, double now) {
   history_.add(step, metrics);
-  if (double prompts = value_in(metrics, "training/prompts"); !std::isnan(prompts)) prompts_ = prompts;
+  if (double prompts = value_in(metrics, metric::training_prompts.key); !std::isnan(prompts)) prompts_ = prompts;
   if (step > 0) {
     step_ = step;
     finished_.push_back(now);
@@ -114,23 +114,28 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
 InkedLine DashboardState::chart(const Row& row, size_t width, bool utf8) const {
   std::vector<double> values;
   if (const auto* column = history_.steps().find(row.key)) values = *column;
-  if (row.key == kValidation) std::erase_if(values, [](double v) { return std::isnan(v); });  // every few steps only
+  if (row.key == std::string_view(kValidation))
+    std::erase_if(values, [](double v) { return std::isnan(v); });  // every few steps only
   constexpr size_t kValue = 9;
   size_t cells_left = width > kLabel + kValue + 4 ? width - kLabel - kValue - 4 : 8;
   std::string line = sparkline(values, cells_left, utf8);
   std::string gap(cells_left - std::min(cells_left, cells(line)), ' ');
-  return {label(row.title.c_str()),
+  return {label(row.title),
           {line},
           {gap + pad_left(number_word(history_.steps().last(row.key)), kValue), Ink::strong},
           {"  "}};
 }
 
 std::vector<InkedLine> DashboardState::curves(size_t width, bool utf8) const {
-  static const Row kRollouts[] = {{"critic/score/mean", "reward"},    {"actor/entropy", "entropy"},
-                                  {"response_length/mean", "length"}, {"rollout/logprob_diff_max", "mismatch"},
-                                  {kValidation, "validation"},        {"actor/grad_norm", "gradient"}};
-  static const Row kSupervised[] = {{"loss", "loss"}, {"grad_norm", "gradient"}, {"lr", "rate"}, {"tokens", "tokens"}};
-  const std::span<const Row> rows = start_.supervised ? std::span<const Row>(kSupervised) : kRollouts;
+  static const std::vector<Row> kRollouts = {of(metric::critic_score.mean),
+                                             of(metric::actor_entropy),
+                                             of(metric::response_length.mean),
+                                             of(metric::rollout_logprob_diff_max),
+                                             {kValidation, metric::val_accuracy.label},
+                                             of(metric::actor_grad_norm)};
+  static const std::vector<Row> kSupervised = {of(metric::sft_loss), of(metric::sft_grad_norm), of(metric::sft_lr),
+                                               of(metric::sft_tokens)};
+  const std::span<const Row> rows = start_.supervised ? kSupervised : kRollouts;
   std::vector<InkedLine> lines;
   if (width < kTwoColumns) {
     for (const Row& row : rows.first(std::min<size_t>(5, rows.size()))) lines.push_back(chart(row, width, utf8));
@@ -146,7 +151,7 @@ std::vector<InkedLine> DashboardState::curves(size_t width, bool utf8) const {
 
 // Shares of the last steps' time.
 InkedLine DashboardState::seconds(size_t width) const {
-  const auto* whole_steps = history_.steps().find("timing_s/step");
+  const auto* whole_steps = history_.steps().find(metric::timing_step.key);
   auto recent = [&](const std::string& key) {
     const auto* column = history_.steps().find(key);
     double sum = 0;
@@ -157,13 +162,13 @@ InkedLine DashboardState::seconds(size_t width) const {
     }
     return sum;
   };
-  double whole = recent("timing_s/step");
+  double whole = recent(metric::timing_step.key);
   InkedLine line = {label("time")};
   if (!(whole > 0)) return line;
   std::vector<std::pair<double, std::string>> shares;
-  for (const auto& [key, words] : kSeconds) {
-    double share = recent(key) / whole;
-    if (share >= 0.02) shares.emplace_back(share, words);
+  for (const Metric* phase : kSeconds) {
+    double share = recent(phase->key) / whole;
+    if (share >= 0.02) shares.emplace_back(share, phase->label);
   }
   double named = 0;
   for (const auto& [share, words] : shares) named += share;
@@ -171,7 +176,7 @@ InkedLine DashboardState::seconds(size_t width) const {
   std::vector<std::string> parts;
   for (const auto& [share, words] : shares) parts.push_back(str(words, " ", percent(share, 0)));
   line.push_back({join(parts, "   ")});
-  double speed = history_.steps().last("perf/throughput");
+  double speed = history_.steps().last(metric::perf_throughput.key);
   std::string tokens = std::isfinite(speed) ? str("   ", grouped(std::llround(speed)), " tokens/s") : "";
   if (cells(plain_text(line)) + cells(tokens) <= width) line.push_back({tokens, Ink::faint});
   return line;

@@ -14,6 +14,7 @@
 
 #include "base/terminal/log.h"
 #include "base/terminal/terminal.h"
+#include "core/metrics.h"
 #include "core/observer.h"
 #include "progress/run_history.h"
 
@@ -32,8 +33,9 @@ class DashboardState {
 
  private:
   struct Row {
-    std::string key, title;
+    const char *key, *title;
   };
+  static Row of(const Metric& metric) { return {metric.key, metric.label}; }
   InkedLine head(size_t width, bool utf8) const;
   InkedLine progress(size_t width, bool utf8, double now) const;
   std::vector<InkedLine> curves(size_t width, bool utf8) const;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "progress/dashboard.h"
 #include "progress/run_history.h"
 
@@ -40,7 +41,7 @@ class PlainProgress final : public TrainObserver {
     if (step == 0) return;
     done_ = step;
     std::string note = by_prompts_ ? str("  step ", grouped(step)) : "";
-    if (double prompts = value_in(metrics, "training/prompts"); by_prompts_ && !std::isnan(prompts)) {
+    if (double prompts = value_in(metrics, metric::training_prompts.key); by_prompts_ && !std::isnan(prompts)) {
       done_ = static_cast<int64_t>(prompts);
     }
     for (const auto& [words, key, digits] : kShown) {
@@ -75,14 +76,14 @@ class PlainProgress final : public TrainObserver {
     const char *words, *key;
     int digits;  // -1: as many as it needs
   };
-  static constexpr Shown kShown[] = {{"loss", "loss", 4},
-                                     {"lr", "lr", -1},
-                                     {"reward", "critic/score/mean", 3},
-                                     {"acc", "train/accuracy", 3},
-                                     {"H", "actor/entropy", 3},
-                                     {"len", "response_length/mean", 1},
-                                     {"grad", "actor/grad_norm", 2},
-                                     {"mismatch", "rollout/logprob_diff_max", 6}};
+  static constexpr Shown kShown[] = {{"loss", metric::sft_loss.key, 4},
+                                     {"lr", metric::sft_lr.key, -1},
+                                     {"reward", metric::critic_score.mean.key, 3},
+                                     {"acc", metric::train_accuracy.key, 3},
+                                     {"H", metric::actor_entropy.key, 3},
+                                     {"len", metric::response_length.mean.key, 1},
+                                     {"grad", metric::actor_grad_norm.key, 2},
+                                     {"mismatch", metric::rollout_logprob_diff_max.key, 6}};
   std::optional<Progress> progress_;
   RunHistory history_;
   std::set<std::string> said_;  // titles of the alarms that stand

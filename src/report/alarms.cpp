@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "core/metrics.h"
 #include "report/benchmarks.h"
 #include "report/causes/cause.h"
 #include "report/causes/find.h"
@@ -151,7 +152,8 @@ class Finder {
     if (!began(kind, s)) return over(kind, s, words);
     const double share = s.trailing(s.size() - 1, kCauseWindow);
     size_t n = 0;
-    double all = recent(run_->steps, "train/solve_all", n), none = recent(run_->steps, "train/solve_none", n);
+    double all = recent(run_->steps, metric::train_solve_all.key, n),
+           none = recent(run_->steps, metric::train_solve_none.key, n);
     const std::string split = n == 0 ? "" : dead_groups_reading(all, none);
     add(true, "Dead groups",
         str(percent(share), " of groups had one verdict for all responses (mean of the last ",
@@ -171,7 +173,7 @@ class Finder {
       return over(kind, s, [](double count) { return str(count, " steps in a row had no right response"); });
     }
     size_t n = 0;
-    double unequal = recent(run_->steps, "verifier/unequal_share", n);
+    double unequal = recent(run_->steps, metric::verifier_unequal_share.key, n);
     add(true, "No right answer",
         str("no response of the last ", std::min(steps, kCauseWindow),
             " steps was right, though an answer was read in ", percent(unequal)),
@@ -214,7 +216,7 @@ class Finder {
   }
 
   void mismatch() {
-    const auto* values = run_->steps.find("rollout/logprob_diff_max");
+    const auto* values = run_->steps.find(metric::rollout_logprob_diff_max.key);
     if (!values) return;
     checked("Sampler/trainer mismatch");
     const CauseKind& kind = cause_kind("Sampler/trainer mismatch");

@@ -174,17 +174,6 @@ TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
   EXPECT_FALSE(exists(file));
 }
 
-TEST_F(report, every_drawn_number_is_documented) {
-  std::string path = path_join(UCAS_SOURCE_DIR, "docs/metrics.md");
-  if (!exists(path)) GTEST_SKIP() << "no docs/metrics.md beside the sources";
-  std::string text = read_file(path);
-  for (const PanelRow& row : panel_rows()) {
-    std::string key = row.key;
-    if (size_t star = key.find('*'); star != std::string::npos) key.replace(star, 1, "SOURCE");
-    EXPECT_NE(text.find(str("`", key, "`")), std::string::npos) << key;
-  }
-}
-
 // In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   std::string html = hostile_page(root_);

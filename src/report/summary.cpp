@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/text/table.h"
 #include "compare/run_answers.h"
+#include "core/metrics.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -69,7 +70,8 @@ constexpr const char* kStepSeconds = "step_seconds";
 
 // Mean seconds of a training step, validation left out.
 Figure step_seconds(const RunRecord& run) {
-  const std::vector<double>*step = run.steps.find("timing_s/step"), *testing = run.steps.find("timing_s/testing");
+  const std::vector<double>*step = run.steps.find(metric::timing_step.key),
+        *testing = run.steps.find(metric::timing_testing.key);
   if (!step) return {};
   std::vector<double> seconds;
   for (size_t i = 0; i < step->size(); ++i) {
@@ -218,7 +220,7 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
     summary.columns = columns_of(evaluations, summary.quoted);
     bool timed = false;
     for (const RunGroup& group : groups) {
-      for (const RunRecord* run : group.runs) timed |= run->steps.find("timing_s/step") != nullptr;
+      for (const RunRecord* run : group.runs) timed |= run->steps.find(metric::timing_step.key) != nullptr;
     }
     if (timed)
       summary.columns.push_back({kStepSeconds, "s/step", "seconds per training step, validation left out", false});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "base/files/hash.h"
 #include "base/str.h"
 #include "base/text/json.h"
+#include "base/text/json_object.h"
 
 namespace ucas {
 
@@ -47,10 +47,9 @@ struct ApiRequest {
 class ApiReader {
  public:
   ApiReader(const Json& body, bool chat, const ServedAs& as, int64_t room)
-      : body_(body), chat_(chat), as_(as), room_(room) {}
+      : body_(body, "the request", ErrorKind::usage), chat_(chat), as_(as), room_(room) {}
 
   ApiRequest read() {
-    if (!body_.is_object()) refuse("expected a JSON object");
     check_keys();
     if (const Json* name = find("model"); name && *name != as_.name) {
       throw ApiRefusal{404,
@@ -64,19 +63,19 @@ class ApiReader {
     const std::vector<int32_t> more = ids("stop_token_ids");
     ask.stop_ids.insert(ask.stop_ids.end(), more.begin(), more.end());
     ask.stop = stops();
-    ask.samples = whole("n", 1, 1, kMostSamples);
+    ask.samples = body_.whole_or("n", 1, 1, kMostSamples);
     ask.temperature = number("temperature", 1, 0, 100);
     if (ask.temperature > 0 && ask.temperature < 1e-3) refuse("\"temperature\": expected 0 (greedy) or at least 0.001");
     ask.top_p = number("top_p", 1, 1e-6, 1);
-    ask.top_k = std::max<int64_t>(whole("top_k", 0, -1, 1 << 24), 0);
+    ask.top_k = std::max<int64_t>(body_.whole_or("top_k", 0, -1, 1 << 24), 0);
     ask.min_p = number("min_p", 0, 0, 1);
     ask.key = key();
     ask.max_tokens = max_tokens(std::ssize(ask.prompt));
-    out.streams = truth("stream");
+    out.streams = body_.truth_or("stream", false);
     if (const Json* options = find("stream_options")) {
       out.with_usage = options->is_object() && options->value("include_usage", Json()) == true;
     }
-    out.with_ids = truth("return_token_ids");
+    out.with_ids = body_.truth_or("return_token_ids", false);
     const Json* logprobs = find("logprobs");
     out.with_logprobs = logprobs && *logprobs != false;
     if (logprobs && logprobs->is_number() && *logprobs > 1)
@@ -110,7 +109,7 @@ class ApiReader {
     static const std::map<std::string, Json> off = {
         {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false},           {"best_of", 1},
         {"suffix", ""},          {"top_logprobs", 0},      {"repetition_penalty", 1}, {"ignore_eos", false}};
-    for (const auto& [key, value] : body_.items()) {
+    for (const auto& [key, value] : body_.json().items()) {
       if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;
       const auto found = off.find(key);
       if (found != off.end() && found->second == value) continue;
@@ -119,44 +118,14 @@ class ApiReader {
     }
   }
 
-  const Json* find(const char* key) const {
-    const auto found = body_.find(key);
-    return found == body_.end() || found->is_null() ? nullptr : &*found;
-  }
-  bool truth(const char* key) const {
-    const Json* value = find(key);
-    if (value && !value->is_boolean()) refuse(str("\"", key, "\": expected true or false"));
-    return value && value->get<bool>();
-  }
+  const Json* find(const char* key) const { return body_.find(key); }
   double number(const char* key, double usual, double low, double high) const {
-    const Json* value = find(key);
-    if (!value) return usual;
-    if (!value->is_number() || !(value->get<double>() >= low && value->get<double>() <= high)) {
-      refuse(str("\"", key, "\": expected a number from ", low, " to ", high));
-    }
-    return value->get<double>();
-  }
-  int64_t whole(const char* key, int64_t usual, int64_t low, int64_t high) const {
-    const double value = number(key, static_cast<double>(usual), static_cast<double>(low), static_cast<double>(high));
-    if (value != std::floor(value)) refuse(str("\"", key, "\": expected a whole number"));
-    return static_cast<int64_t>(value);
-  }
-
-  std::vector<int32_t> ids_of(const Json& list, const char* key) const {
-    std::vector<int32_t> out;
-    for (const Json& id : list) {
-      if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(as_.vocab)) {
-        refuse(str("\"", key, "\": expected token ids below ", as_.vocab));
-      }
-      out.push_back(id.get<int32_t>());
-    }
-    return out;
+    const double value = body_.number_or(key, usual);
+    if (!(value >= low && value <= high)) body_.refuse(key, str("a number from ", low, " to ", high));
+    return value;
   }
   std::vector<int32_t> ids(const char* key) const {
-    const Json* value = find(key);
-    if (!value) return {};
-    if (!value->is_array()) refuse(str("\"", key, "\": expected a list of token ids"));
-    return ids_of(*value, key);
+    return find(key) ? body_.ids(key, as_.vocab) : std::vector<int32_t>{};
   }
 
   std::vector<std::string> stops() const {
@@ -184,7 +153,7 @@ class ApiReader {
   int64_t max_tokens(int64_t prompt) const {
     const int64_t left = room_ - prompt;
     const char* key = find("max_completion_tokens") ? "max_completion_tokens" : "max_tokens";
-    const int64_t asked = whole(key, chat_ ? std::max<int64_t>(left, 1) : kUsualTokens, 1, 1 << 30);
+    const int64_t asked = body_.whole_or(key, chat_ ? std::max<int64_t>(left, 1) : kUsualTokens, 1, 1 << 30);
     if (asked > left) {
       refuse(str("the prompt has ", prompt, " tokens and ", key, " is ", asked, ", together more than the ", room_,
                  " that there is room for"));
@@ -202,7 +171,9 @@ class ApiReader {
     if (one.is_string()) {
       out = as_.tokenizer->encode_prompt(one.get<std::string>());
     } else if (one.is_array()) {
-      out = ids_of(one, "prompt");
+      Json only = Json::object();
+      only["prompt"] = one;
+      out = JsonObject(only, "the request", ErrorKind::usage).ids("prompt", as_.vocab);
     } else {
       refuse("\"prompt\": expected a text or a list of token ids");
     }
@@ -258,7 +229,7 @@ class ApiReader {
     return encode_prompt(*as_.prompt_template, problem, *as_.tokenizer);
   }
 
-  const Json& body_;
+  const JsonObject body_;
   const bool chat_;
   const ServedAs& as_;
   const int64_t room_;

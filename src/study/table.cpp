@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "compare/pairing.h"
 #include "compare/run_answers.h"
+#include "core/metrics.h"
 
 namespace ucas {
 
@@ -208,12 +209,12 @@ std::vector<std::string> expand_column(const std::string& column, const std::vec
 
 double training_value(const StepTable& steps, const Quantity& quantity) {
   const double threshold = std::strtod(quantity.at.c_str(), nullptr);
-  const std::vector<double> validated = steps.mean_over("val-core/*/acc/mean@1");
+  const std::vector<double> validated = steps.mean_over(metric::val_accuracy.key);
   if (quantity.name == "steps_to_val") {
     const auto first = std::ranges::find_if(validated, [&](double value) { return value >= threshold; });
     return first == validated.end() ? kUnknown : steps.step[first - validated.begin()];
   }
-  const auto* accuracy = steps.find("train/accuracy");
+  const auto* accuracy = steps.find(metric::train_accuracy.key);
   size_t reached = 0;
   while (accuracy && reached < accuracy->size() && !((*accuracy)[reached] >= threshold)) ++reached;
   if (!accuracy || reached == accuracy->size()) return kUnknown;

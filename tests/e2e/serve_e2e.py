@@ -130,7 +130,7 @@ check({answers[i] for i in answers if i % 3} == {choice["text"]} and len({answer
 
 for body, status, words in [({"prompt": "3"}, 200, ""), ({"prompt": "3", "frequency_penalty": 1}, 400, "frequency_penalty"),
                             ({"prompt": "3", "temperatur": 1}, 400, "temperatur"), ({}, 400, "prompt"), (b"{", 400, "request"),
-                            ({"prompt": [99]}, 400, "token ids below"), ({"prompt": "3", "max_tokens": 600}, 400, "room"),
+                            ({"prompt": [99]}, 400, "token ids from 0 to"), ({"prompt": "3", "max_tokens": 600}, 400, "room"),
                             ({"prompt": ["3", "4"]}, 400, "one prompt"), ({"prompt": "3", "model": "other"}, 404, "model"),
                             ({"prompt": "3", "n": 0}, 400, "n"), ({"prompt": "3", "temperature": -1}, 400, "temperature")]:
     got, text = server.post("/completions", body)

@@ -1,21 +1,75 @@
 #include "explain/explain.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "core/metrics.h"
+#include "methods/registry.h"
+#include "report/causes/cause.h"
 
 namespace ucas {
 
+namespace {
+
+OrderedJson json_of(const Metric& metric) {
+  return {{"name", documented_name(metric)}, {"unit", name_of(metric.unit)}, {"meaning", metric.help}};
+}
+
+// Every number that a step may log, by section; those of methods; and the causes that are looked for in them.
+OrderedJson metrics_json() {
+  OrderedJson sections = OrderedJson::object(), methods = OrderedJson::object(), causes = OrderedJson::array();
+  for (const MetricSection& section : metric_sections()) {
+    for (const Metric* metric : section.rows) sections[section.name].push_back(json_of(*metric));
+  }
+  for (const MethodRow& row : method_rows()) {
+    for (const Metric* metric : row.metrics) methods[row.name].push_back(json_of(*metric));
+  }
+  for (const CauseKind& kind : cause_kinds()) {
+    causes.push_back({{"title", kind.title}, {"alarm", kind.alarm}, {"metric", kind.key}, {"when", when_of(kind)}});
+  }
+  return {{"format", "ucas-metrics-1"}, {"sections", sections}, {"methods", methods}, {"causes", causes}};
+}
+
+// NAME  unit  meaning; a row without a meaning of its own belongs to the one before.
+std::string metrics_text() {
+  const OrderedJson all = metrics_json();
+  std::string text;
+  for (const char* part : {"sections", "methods"}) {
+    for (const auto& [name, rows] : all[part].items()) {
+      text += str(text.empty() ? "" : "\n", name, "\n");
+      for (const OrderedJson& row : rows) {
+        const std::string unit = row["unit"], meaning = row["meaning"];
+        text += str("  ", row["name"].get<std::string>(), unit.empty() ? "" : str(" (", unit, ")"),
+                    meaning.empty() ? "" : str(": ", meaning), "\n");
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 int run_explain(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {"json", "metrics"});
   expand_short_forms(line.settings);
-  bool json = false;
+  bool json = false, metrics = false;
   std::erase_if(line.settings, [&](const Setting& s) {
     json |= s.key == "json";
-    return s.key == "json";
+    metrics |= s.key == "metrics";
+    return s.key == "json" || s.key == "metrics";
   });
+  if (metrics) {
+    if (!line.positionals.empty() || !line.settings.empty()) {
+      throw Error(ErrorKind::usage, "--metrics stands alone or with --json: it explains every metric of a step");
+    }
+    out(json ? metrics_json().dump(2) + "\n" : metrics_text());
+    return kDone;
+  }
   const std::vector<std::string>& given = line.positionals;
   if (given.empty() && line.settings.empty()) {
     throw Error(ErrorKind::usage,

@@ -26,6 +26,9 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kMaxRlSolved{
+    .key = "maxrl/solved_share", .unit = Unit::share, .help = "share of prompts with at least one right response"};
+
 class MaxRl final : public Method {
  public:
   explicit MaxRl(std::string_view preset) : eps_(preset == "released" ? 1e-6 : 0) {}
@@ -52,7 +55,7 @@ class MaxRl final : public Method {
     };
     broadcast(batch, A, advantage, recording);
     const double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
-    recording.metrics.emplace_back("maxrl/solved_share", solved / groups);
+    recording.record(kMaxRlSolved, solved / groups);
   }
 
  private:
@@ -65,7 +68,8 @@ MethodRow maxrl_row() {
   return {.title = "MaxRL",
           .paper = "Tajwar et al. 2026, Maximum Likelihood Reinforcement Learning (arXiv:2602.02710)",
           .presets = {"paper", "released"},
-          .create = create<MaxRl>};
+          .create = create<MaxRl>,
+          .metrics = {&kMaxRlSolved}};
 }
 
 }  // namespace ucas

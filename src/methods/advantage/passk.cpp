@@ -21,6 +21,13 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kPassKReward{.key = "passk/reward_mean",
+                              .help = "mean over prompts of R, the share of sets of k responses that hold a right one"};
+constexpr Metric kPassKSilent{
+    .key = "passk/silent_share",
+    .unit = Unit::share,
+    .help = "share of prompts without a right or with fewer than k wrong responses: their advantages are 0"};
+
 // C(wrong, k) / C(all, k): the chance that k of the responses are all wrong. As a product of ratios nothing overflows.
 double chance_of_none(int64_t wrong, int64_t all, int64_t k) {
   double chance = 1;
@@ -60,8 +67,8 @@ class PassK final : public Method {
       reward += 1 - none;
     }
     const double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
-    recording.metrics.insert(recording.metrics.end(),
-                             {{"passk/reward_mean", reward / groups}, {"passk/silent_share", silent / groups}});
+    recording.record(kPassKReward, reward / groups);
+    recording.record(kPassKSilent, silent / groups);
     broadcast(batch, [&](std::span<const Response> o) { return advantages_of(o); }, advantage, recording);
   }
 
@@ -92,7 +99,8 @@ MethodRow passk_row() {
               "Chen et al. 2025, Pass@k Training for Adaptively Balancing Exploration and Exploitation of Large "
               "Reasoning Models (arXiv:2508.10751)",
           .presets = {"paper"},
-          .create = create<PassK>};
+          .create = create<PassK>,
+          .metrics = {&kPassKReward, &kPassKSilent}};
 }
 
 }  // namespace ucas

@@ -18,6 +18,9 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kQaeSilent{
+    .key = "qae/silent_share", .unit = Unit::share, .help = "share of responses with advantage 0"};
+
 class Qae final : public Method {
  public:
   explicit Qae(std::string_view) {
@@ -46,7 +49,7 @@ class Qae final : public Method {
       return of;
     };
     broadcast(batch, A, advantage, recording);
-    recording.metrics.emplace_back("qae/silent_share", count == 0 ? 0 : silent / count);
+    recording.record(kQaeSilent, count == 0 ? 0 : silent / count);
   }
 
  private:
@@ -77,7 +80,8 @@ MethodRow qae_row() {
   return {.title = "QAE",
           .paper = "Wu et al. 2025, Quantile Advantage Estimation for Entropy-Safe Reasoning (arXiv:2509.22611)",
           .presets = {"paper"},
-          .create = create<Qae>};
+          .create = create<Qae>,
+          .metrics = {&kQaeSilent}};
 }
 
 }  // namespace ucas

@@ -23,6 +23,9 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kGpgAlpha{.key = "gpg/alpha",
+                           .help = "what all advantages are multiplied by: 1 where every prompt is mixed"};
+
 enum class GpgScale { mixed, nonzero, off };
 
 class Gpg final : public Method {
@@ -68,7 +71,7 @@ class Gpg final : public Method {
       return of;
     };
     broadcast(batch, A, advantage, recording);
-    recording.metrics.emplace_back("gpg/alpha", alpha);
+    recording.record(kGpgAlpha, alpha);
   }
 
   void token_loss(const LossInput& in, LossOutput& out) const override {
@@ -113,7 +116,8 @@ MethodRow gpg_row() {
               "Chu et al. 2025, GPG: A Simple and Strong Reinforcement Learning Baseline for Model Reasoning "
               "(arXiv:2504.02546)",
           .presets = {"paper", "verl"},
-          .create = create<Gpg>};
+          .create = create<Gpg>,
+          .metrics = {&kGpgAlpha}};
 }
 
 }  // namespace ucas

@@ -26,6 +26,11 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kReverseKl{
+    .key = "distill/reverse_kl",
+    .unit = Unit::nats,
+    .help = "mean over the step's tokens of ln pi_old - ln pi_T, which estimates KL(policy, teacher)"};
+
 class Distill final : public GroupRelative {
  public:
   explicit Distill(std::string_view preset) : reward_weight_(preset == "reward" ? 1 : 0) {}
@@ -69,7 +74,7 @@ class Distill final : public GroupRelative {
     }
     std::vector<double> gaps = batch.trained(exact);
     const double tokens = static_cast<double>(std::max<size_t>(1, gaps.size()));
-    recording.metrics.emplace_back("distill/reverse_kl", sorted_sum(std::move(gaps)) / tokens);
+    recording.record(kReverseKl, sorted_sum(std::move(gaps)) / tokens);
     recording.record_tokens("k", std::move(gap));
   }
 
@@ -86,7 +91,8 @@ MethodRow distill_row() {
               "Lu and Thinking Machines Lab 2025, On-Policy Distillation; after Agarwal et al. 2023, On-Policy "
               "Distillation of Language Models (arXiv:2306.13649)",
           .presets = {"kl", "reward"},
-          .create = create<Distill>};
+          .create = create<Distill>,
+          .metrics = {&kReverseKl}};
 }
 
 }  // namespace ucas

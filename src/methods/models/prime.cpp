@@ -24,6 +24,9 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kPrimeNormalizer{.key = "prm/normalizer",
+                                  .help = "what PRIME divides token rewards by: the largest return of the batch"};
+
 enum class TokenReward { all_but_last, all, all_scaled };  // beta q but the last | q | beta q
 enum class LeaveOneOut { scaled, others };
 
@@ -161,7 +164,7 @@ class Prime final : public Method {
     recording.record_responses("v", std::move(verdicts));
     recording.record_tokens("s", to_float(s));
     recording.record_tokens("R", to_float(R));
-    recording.metrics.emplace_back("prm/normalizer", normaliser);
+    recording.record(kPrimeNormalizer, normaliser);
   }
 
  private:
@@ -174,7 +177,8 @@ MethodRow prime_row() {
   return {.title = "PRIME",
           .paper = "Cui et al. 2025, Process Reinforcement through Implicit Rewards (arXiv:2502.01456)",
           .presets = {"verl", "authors"},
-          .create = create<Prime>};
+          .create = create<Prime>,
+          .metrics = {&kPrimeNormalizer}};
 }
 
 }  // namespace ucas

@@ -20,6 +20,10 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kAceOverconfident{.key = "ace/overconfident_share",
+                                   .unit = Unit::share,
+                                   .help = "share of the wrong responses that training has made likelier"};
+
 double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
 enum class ConfidenceShift { sum, mean };
@@ -66,7 +70,7 @@ class Ace final : public GroupRelative {
       for (float& a : A) a = static_cast<float>(a * (1 + alpha_ * softplus(c)));
     }
     recording.record_responses("c", std::move(shift));
-    recording.metrics.emplace_back("ace/overconfident_share", wrong == 0 ? 0 : raised / wrong);
+    recording.record(kAceOverconfident, wrong == 0 ? 0 : raised / wrong);
   }
 
  private:
@@ -82,7 +86,8 @@ MethodRow ace_row() {
               "Xu et al. 2026, Overconfident Errors Need Stronger Correction: Asymmetric Confidence Penalties for "
               "Reinforcement Learning (arXiv:2602.21420)",
           .presets = {"paper"},
-          .create = create<Ace>};
+          .create = create<Ace>,
+          .metrics = {&kAceOverconfident}};
 }
 
 }  // namespace ucas

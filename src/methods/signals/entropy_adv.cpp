@@ -17,6 +17,12 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kPsiShare{.key = "entropy_adv/psi_share",
+                           .unit = Unit::share,
+                           .help =
+                               "mean over trained tokens of `psi / abs(A)` from the old policy's entropy (0 where `A = "
+                               "0`); at most `1 / kappa`"};
+
 class EntropyAdv final : public GroupRelative {
  public:
   // DAPO's clip-higher and token mean in both; mixed groups matter only where the group is the baseline.
@@ -67,7 +73,7 @@ class EntropyAdv final : public GroupRelative {
       }
     }
     recording.record_tokens("psi", std::move(recorded));
-    recording.metrics.emplace_back("entropy_adv/psi_share", share / std::max(1.0, tokens));
+    recording.record(kPsiShare, share / std::max(1.0, tokens));
   }
   void returns(const Batch& batch, std::span<float> returns) const override {
     std::vector<double> R = token_rewards(batch);
@@ -99,7 +105,8 @@ MethodRow entropy_adv_row() {
   return {.title = "Entropy advantage",
           .paper = "Cheng et al. 2025, Reasoning with Exploration: An Entropy Perspective (arXiv:2506.14758)",
           .presets = {"grpo", "ppo"},
-          .create = create<EntropyAdv>};
+          .create = create<EntropyAdv>,
+          .metrics = {&kPsiShare}};
 }
 
 }  // namespace ucas

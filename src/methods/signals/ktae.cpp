@@ -21,6 +21,15 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kKeyValue{.key = "ktae/key_abs_mean", .help = "mean over tokens of the size of the key-token value K"};
+constexpr Metric kKeySaturated{
+    .key = "ktae/saturated_share",
+    .unit = Unit::share,
+    .help = "share of tokens with K within 1 % of its bound: mostly ids seen on one side only"};
+constexpr Metric kKeyTurned{.key = "ktae/turned_share",
+                            .unit = Unit::share,
+                            .help = "share of tokens whose advantage has the other sign than their response's"};
+
 class Ktae final : public GroupRelative {
  public:
   explicit Ktae(std::string_view preset) {
@@ -83,9 +92,9 @@ class Ktae final : public GroupRelative {
       }
     }
     tokens = std::max(1.0, tokens);
-    recording.metrics.insert(recording.metrics.end(), {{"ktae/key_abs_mean", size / tokens},
-                                                       {"ktae/saturated_share", saturated / tokens},
-                                                       {"ktae/turned_share", turned / tokens}});
+    recording.record(kKeyValue, size / tokens);
+    recording.record(kKeySaturated, saturated / tokens);
+    recording.record(kKeyTurned, turned / tokens);
     recording.record_tokens("K", std::move(K));
   }
 
@@ -115,7 +124,8 @@ MethodRow ktae_row() {
           "Sun et al. 2025, KTAE: A Model-Free Algorithm to Key-Tokens Advantage Estimation in Mathematical Reasoning "
           "(arXiv:2505.16826)",
       .presets = {"released", "paper"},
-      .create = create<Ktae>};
+      .create = create<Ktae>,
+      .metrics = {&kKeyValue, &kKeySaturated, &kKeyTurned}};
 }
 
 }  // namespace ucas

@@ -21,6 +21,13 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kSeedEntropy{
+    .key = "seed/entropy_mean",
+    .unit = Unit::nats,
+    .help = "mean over prompts of the semantic entropy SE; `ln G` is the largest of `count` and `shannon`"};
+constexpr Metric kSeedScale{.key = "seed/scale_mean",
+                            .help = "mean over prompts of f, by which advantages are multiplied"};
+
 enum class EntropyEstimator { mc, shannon, count };
 enum class SeedScale { linear, exponential, focal, reciprocal };
 enum class AnswerClusters { string, verifier };
@@ -163,8 +170,8 @@ class SeedGrpo final : public Method {
       }
     }
     double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
-    recording.metrics.insert(recording.metrics.end(), {{"seed/entropy_mean", sorted_sum(entropies) / groups},
-                                                       {"seed/scale_mean", sorted_sum(scales) / groups}});
+    recording.record(kSeedEntropy, sorted_sum(entropies) / groups);
+    recording.record(kSeedScale, sorted_sum(scales) / groups);
     recording.record_responses("A", std::move(rewards));
     recording.record_responses("SE", std::move(SE_of));
     recording.record_responses("scale", std::move(scale));
@@ -182,7 +189,8 @@ MethodRow seed_grpo_row() {
               "Chen et al. 2025, SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware Policy Optimization "
               "(arXiv:2505.12346)",
           .presets = {"paper"},
-          .create = create<SeedGrpo>};
+          .create = create<SeedGrpo>,
+          .metrics = {&kSeedEntropy, &kSeedScale}};
 }
 
 }  // namespace ucas

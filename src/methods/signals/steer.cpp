@@ -23,6 +23,8 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kSteerWeight{.key = "steer/weight_mean", .help = "mean weight of a token"};
+
 enum class SteerForm { linear, exponential };
 
 class Steer final : public GroupRelative {
@@ -76,7 +78,7 @@ class Steer final : public GroupRelative {
       weight[t] = nan ? std::nanf("") : static_cast<float>(weight_of(std::fabs(omega[t]), low, high));
       if (advantage[t] != 0) advantage[t] *= weight[t];
     }
-    recording.metrics.emplace_back("steer/weight_mean", mean(batch.trained(weight)));
+    recording.record(kSteerWeight, mean(batch.trained(weight)));
     recording.record_tokens("Omega", std::move(omega));
     recording.record_tokens("w", std::move(weight));
   }
@@ -108,7 +110,8 @@ MethodRow steer_row() {
               "Hao et al. 2025, Rethinking Entropy Interventions in RLVR: An Entropy Change Perspective "
               "(arXiv:2510.10150)",
           .presets = {"linear", "exponential"},
-          .create = create<Steer>};
+          .create = create<Steer>,
+          .metrics = {&kSteerWeight}};
 }
 
 }  // namespace ucas

@@ -27,6 +27,42 @@ namespace ucas {
 
 namespace {
 
+constexpr Metric kUcasWeightMean{.key = "ucas/weight/mean",
+                                 .help = "`W` over responses with `A != 0`",
+                                 .title = "Mean response weight",
+                                 .caption = "mean of the response weights W (Eq. 8)"};
+constexpr Metric kUcasWeightStd{.key = "ucas/weight/std",
+                                .title = "Spread of response weights",
+                                .caption = "spread of the response weights W (Eq. 8)"};
+constexpr Metric kUcasWeightMin{
+    .key = "ucas/weight/min", .title = "Smallest response weight", .caption = "smallest response weight W (Eq. 8)"};
+constexpr Metric kUcasWeightMax{
+    .key = "ucas/weight/max", .title = "Largest response weight", .caption = "largest response weight W (Eq. 8)"};
+constexpr Metric kUcasClamped{.key = "ucas/clamped_share",
+                              .unit = Unit::share,
+                              .help = "of the tokens of responses with `A_mod > 0`, the share that Eq. 10 clamps to 0",
+                              .title = "Clamped tokens",
+                              .caption = "share of tokens of rewarded responses that Eq. 10 clamps to zero"};
+constexpr Metric kUcasWrongRewarded{
+    .key = "ucas/wrong_rewarded_share",
+    .unit = Unit::share,
+    .help = "share of wrong responses with A > 0, as shaped rewards can give (`method.sign`)"};
+constexpr Metric kUcasConfidence{.key = "ucas/confidence/mean",
+                                 .unit = Unit::nats,
+                                 .help = "mean `C` over tokens",
+                                 .title = "Mean token confidence",
+                                 .caption = "mean over tokens of C = logsumexp minus mean logit (Eq. 5)"};
+constexpr Metric kUcasNet{.key = "ucas/net_advantage/mean",
+                          .help =
+                              "per group, the mean over responses of their mean final advantage, averaged over groups. "
+                              "Without advantage shaping it is 0",
+                          .title = "Net advantage of groups",
+                          .caption = "mean over groups of the net shaped advantage; shaping makes it nonzero"};
+constexpr Metric kUcasNetSize{.key = "ucas/net_advantage/abs_mean",
+                              .help = "the same with the size of each group's value",
+                              .title = "Size of the net advantage",
+                              .caption = "mean over groups of its size"};
+
 // Variants. C_it: what a response's confidence is made of; l_it: what a token's certainty is.
 // C = KL(U||p) + ln V; ln pi(o_it); -H; ln pi(o_it) - max_v ln pi(v); or of the response: share of its group with the
 // same answer
@@ -429,16 +465,15 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
     net_size.add(std::fabs(sum / responses));
   }
   if (weight.count == 0) weight.add(1.0);
-  recording.metrics.insert(recording.metrics.end(),
-                           {{"ucas/weight/mean", weight.mean()},
-                            {"ucas/weight/std", weight.std()},
-                            {"ucas/weight/min", weight.low},
-                            {"ucas/weight/max", weight.high},
-                            {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
-                            {"ucas/wrong_rewarded_share", wrong == 0 ? 0 : wrong_rewarded / wrong},
-                            {"ucas/confidence/mean", mean(batch.trained(batch.confidence))},
-                            {"ucas/net_advantage/mean", net.mean()},
-                            {"ucas/net_advantage/abs_mean", net_size.mean()}});
+  recording.record(kUcasWeightMean, weight.mean());
+  recording.record(kUcasWeightStd, weight.std());
+  recording.record(kUcasWeightMin, weight.low);
+  recording.record(kUcasWeightMax, weight.high);
+  recording.record(kUcasClamped, rewarded == 0 ? 0 : clamped / rewarded);
+  recording.record(kUcasWrongRewarded, wrong == 0 ? 0 : wrong_rewarded / wrong);
+  recording.record(kUcasConfidence, mean(batch.trained(batch.confidence)));
+  recording.record(kUcasNet, net.mean());
+  recording.record(kUcasNetSize, net_size.mean());
 }
 
 void record_steps(const UcasSteps& steps, Recording& recording) {
@@ -520,7 +555,9 @@ MethodRow ucas_row() {
           "Xie et al. 2025, Unlocking Exploration in RLVR: Uncertainty-aware Advantage Shaping for Deeper Reasoning "
           "(arXiv:2510.10649)",
       .presets = {"paper", "released", "logprob"},
-      .create = create<Ucas>};
+      .create = create<Ucas>,
+      .metrics = {&kUcasWeightMean, &kUcasWeightStd, &kUcasWeightMin, &kUcasWeightMax, &kUcasClamped,
+                  &kUcasWrongRewarded, &kUcasConfidence, &kUcasNet, &kUcasNetSize}};
 }
 
 }  // namespace ucas

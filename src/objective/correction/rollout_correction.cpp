@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "core/metrics.h"
 
 namespace ucas {
 
@@ -108,10 +109,10 @@ std::vector<std::pair<std::string, double>> correction_metrics(const ObjectiveCo
   }
   std::vector<std::pair<std::string, double>> metrics;
   if (!c.weight.empty()) {
-    metrics.emplace_back("rollout/tis_weight_mean", kept == 0 ? 1 : weight / kept);
-    metrics.emplace_back("rollout/tis_clipped_share", kept == 0 ? 0 : capped / kept);
+    metrics.emplace_back(metric::rollout_tis_weight_mean.key, kept == 0 ? 1 : weight / kept);
+    metrics.emplace_back(metric::rollout_tis_clipped_share.key, kept == 0 ? 0 : capped / kept);
   }
-  if (!c.rejected.empty()) metrics.emplace_back("rollout/rejected_share", n == 0 ? 0 : rejected / n);
+  if (!c.rejected.empty()) metrics.emplace_back(metric::rollout_rejected_share.key, n == 0 ? 0 : rejected / n);
   return metrics;
 }
 

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json_object.h"
+#include "core/metrics.h"
 
 namespace ucas {
 
@@ -28,7 +29,7 @@ void refuse_links_in(const std::string& path) {
 int64_t step_of_line(std::string_view line, const std::string& where) {
   try {
     const JsonObject row = JsonObject::parse(line, where);
-    return row.whole_or(row.has("training/global_step") ? "training/global_step" : "step", -1);
+    return row.whole_or(row.has(metric::training_global_step.key) ? metric::training_global_step.key : "step", -1);
   } catch (const Error&) {
     return -1;
   }

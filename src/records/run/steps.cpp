@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text/json_object.h"
 #include "base/text/renamed_keys.h"
+#include "core/metrics.h"
 #include "stats/spread.h"
 
 namespace ucas {
@@ -94,7 +95,7 @@ double StepTable::first(const std::string& key) const {
 StepTable read_steps(const std::string& path, std::vector<std::string>& remarks) {
   StepTable table;
   each_json_line(path, remarks, [&](const JsonObject& row) {
-    const int64_t number = row.whole_or("training/global_step", -1);
+    const int64_t number = row.whole_or(metric::training_global_step.key, -1);
     if (number < 0) row.refuse("training/global_step is missing or negative");
     const auto step = static_cast<double>(number);
     if (!table.empty() && step <= table.step.back()) {

@@ -37,20 +37,24 @@ enum class ShownIn : uint8_t { none, sure, unsure, differing, moved };
 
 struct CauseKind {
   const char* title;
-  const char* key;  // of steps.jsonl, or of the stored responses ("stored/...")
+  bool alarm = false;  // also looked for while the run trains, and by the report
+  const char* key;     // of core/metrics.h, or of the stored responses ("stored/...")
   CauseRule rule;
-  double limit;
-  double floor;
-  const char* meaning;            // what it usually means and what to look at
-  std::vector<const char*> also;  // numbers that are shown beside
-  ShownBy responses;
-  ShownIn tokens;
+  double limit = 0;
+  double floor = 0;
+  const char* when = "";               // where the rule does not say it, for docs/metrics.md
+  const char* meaning;                 // what it usually means and what to look at
+  std::vector<const char*> also = {};  // numbers that are shown beside
+  ShownBy responses = ShownBy::none;
+  ShownIn tokens = ShownIn::none;
   std::vector<CauseRemedy> remedies;
   bool needs_trouble = false;  // harmless while the reward has risen and stays: then a note
 };
 
 std::span<const CauseKind> cause_kinds();
 const CauseKind& cause_kind(std::string_view title);  // a bug if there is none
+// When it stands, in Markdown: "mean of the last 10 `train/dead_groups` above 50 %".
+std::string when_of(const CauseKind& kind);
 
 // Shares of groups that are solved by all and by none of their responses, in words.
 const char* dead_groups_reading(double all, double none);

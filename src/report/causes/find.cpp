@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "core/metrics.h"
 #include "records/run/run_directory.h"
 
 namespace ucas {
@@ -176,8 +177,9 @@ class CauseFinder {
   }
 
   std::string reading_of(const CauseKind& kind) const {
-    if (kind.key != std::string("train/dead_groups")) return "";
-    const KnownSteps all = series_of(table_, "train/solve_all"), none = series_of(table_, "train/solve_none");
+    if (kind.key != std::string(metric::train_dead_groups.key)) return "";
+    const KnownSteps all = series_of(table_, metric::train_solve_all.key),
+                     none = series_of(table_, metric::train_solve_none.key);
     if (all.size() == 0 || none.size() == 0) return "";
     return dead_groups_reading(all.after(0, kCauseWindow), none.after(0, kCauseWindow));
   }
@@ -255,10 +257,11 @@ class CauseFinder {
 
   // A part that is no answer rose, or is paid throughout, while right answers stay as rare as they were.
   bool paid_for_form(const CauseKind& kind) {
-    const Trend* right = trend("train/accuracy");
+    const Trend* right = trend(metric::train_accuracy.key);
     bool looked = false;
     for (const std::string& key : table_.fitting(kind.key)) {
-      if (key == "rewards/answer/mean" || key == "rewards/command/mean") continue;
+      if (key == name_with(metric::rewards_mean, {"answer"}) || key == name_with(metric::rewards_mean, {"command"}))
+        continue;
       const Trend paid = trend_of(table_, key);
       if (paid.course == Course::unknown || right == nullptr) continue;
       looked = true;
@@ -276,8 +279,8 @@ class CauseFinder {
 
   bool length(const CauseKind& kind, bool grew) {
     const KnownSteps s = series_of(table_, kind.key);
-    const Trend* right = trend("train/accuracy");
-    if (right == nullptr) right = trend("critic/score/mean");
+    const Trend* right = trend(metric::train_accuracy.key);
+    if (right == nullptr) right = trend(metric::critic_score.mean.key);
     if (s.size() < kFewestForTrend || right == nullptr) return false;
     const double start = first_mean(s), bound = kind.limit * start;
     const double halfway = (start + bound) / 2;
@@ -300,8 +303,8 @@ class CauseFinder {
   }
 
   bool by_heart(const CauseKind& kind) {
-    const Trend *right = trend("train/accuracy"), *validated = trend(kind.key);
-    const double passes = table_.last("training/passes");
+    const Trend *right = trend(metric::train_accuracy.key), *validated = trend(kind.key);
+    const double passes = table_.last(metric::training_passes.key);
     if (right == nullptr || validated == nullptr || std::isnan(passes)) return false;
     if (validated->course == Course::fell && right->course == Course::rose && passes >= kind.limit) {
       add(kind, validated->since, false, str(fixed(passes, 1), " passes over the training problems"));
@@ -344,7 +347,7 @@ bool was_graded(const StepTable& table) {
     const KnownSteps s = series_of(table, key);
     return s.size() > 0 && s.after(0, kCauseWindow) > 0;
   };
-  return some("verifier/unequal_share") || some("verifier/unparseable_share");
+  return some(metric::verifier_unequal_share.key) || some(metric::verifier_unparseable_share.key);
 }
 
 bool Causes::risen() const {

@@ -1,5 +1,7 @@
 #include "report/causes/trend.h"
 
+#include "core/metrics.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +47,7 @@ double noise_of(const KnownSteps& series) {
 void judge_validations(const StepTable& table, const KnownSteps& series, Trend& trend) {
   if (series.size() < 2 || !trend.key.starts_with("val-core/")) return;
   double problems = 0;
-  for (const std::string& key : table.fitting("val-aux/*/problems")) {
+  for (const std::string& key : table.fitting(metric::val_problems.key)) {
     if (const double count = table.last(key); std::isfinite(count)) problems += count;
   }
   trend.first = series.value.front();

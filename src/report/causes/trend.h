@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics.h"
 #include "records/run/steps.h"
 #include "stats/spread.h"
 
@@ -43,7 +44,8 @@ struct Trend {
 Trend trend_of(const StepTable& table, const std::string& key);
 
 // What a training is judged by: its reward, its accuracy, its validation.
-constexpr std::array<const char*, 3> kJudged = {"critic/score/mean", "train/accuracy", "val-core/*/acc/mean@1"};
+constexpr std::array<const char*, 3> kJudged = {metric::critic_score.mean.key, metric::train_accuracy.key,
+                                                metric::val_accuracy.key};
 // One of these rose and none fell.
 bool has_risen(const StepTable& table);
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/str.h"
+#include "core/metrics.h"
 #include "report/figures/figures.h"
 #include "report/page/series.h"
 #include "report/svg/svg_chart.h"
@@ -21,10 +22,10 @@ struct Row {
   bool share, recovers;  // recovers: the paper says that it falls and rises again
 };
 constexpr Row kRows[] = {
-    {"val-core/*/acc/mean@1", "accuracy", "Validation accuracy", "greedy accuracy", true, false},
-    {"critic/score/mean", "reward", "Training reward", "mean score of a step", false, false},
-    {"response_length/mean", "length", "Response length", "tokens", false, false},
-    {"actor/entropy", "entropy", "Policy entropy", "nats a token", false, true},
+    {metric::val_accuracy.key, "accuracy", "Validation accuracy", "greedy accuracy", true, false},
+    {metric::critic_score.mean.key, "reward", "Training reward", "mean score of a step", false, false},
+    {metric::response_length.mean.key, "length", "Response length", "tokens", false, false},
+    {metric::actor_entropy.key, "entropy", "Policy entropy", "nats a token", false, true},
 };
 constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
 

@@ -8,6 +8,8 @@
 
 #include "base/str.h"
 #include "base/text/star.h"
+#include "core/metrics.h"
+#include "methods/registry.h"
 #include "report/escape.h"
 #include "report/page/template.h"
 #include "report/svg/svg_chart.h"
@@ -18,60 +20,39 @@ namespace {
 
 constexpr size_t kLongestTitle = 400;  // bytes
 
+struct PanelRow {
+  const char* section;
+  const Metric* metric;  // with a *: one panel a source
+};
+
 constexpr PanelRow kRows[] = {
-    {"Learning", "val-core/*/acc/mean@1", "Held-out accuracy", "greedy responses to the validation problems", true},
-    {"Learning", "critic/score/mean", "Mean reward", "mean verifier score of the responses trained on"},
-    {"Learning", "train/accuracy", "Accuracy in training", "share of right responses among all that were sampled",
-     true},
-    {"Learning", "actor/entropy", "Mean entropy", "mean over response tokens of the policy's entropy, nats"},
-    {"Learning", "response_length/mean", "Mean response length", "mean tokens of a response, end token included"},
-    {"Diagnostics", "self_certainty/mean", "Mean confidence", "mean over tokens of C = logsumexp minus mean logit"},
-    {"Optimisation", "actor/pg_clipfrac", "Clip fraction", "share of tokens whose ratio left the clip range", true},
-    {"Optimisation", "actor/grad_norm", "Gradient norm", "global L2 norm before clipping"},
-    {"Optimisation", "actor/ppo_kl", "Policy change", "mean of old minus new log-prob within the step's updates, nats"},
-    {"Optimisation", "actor/pg_loss", "Policy loss", "the clipped objective that is minimised"},
-    {"Optimisation", "actor/lr", "Learning rate", "of the step's updates"},
-    {"Optimisation", "critic/advantages/mean", "Mean advantage", "mean advantage over the step's tokens"},
-    {"Health", "response_length/clip_ratio", "Truncated responses", "share that hit the length limit", true},
-    {"Health", "verifier/unparseable_share", "Responses without an answer",
-     "share without an answer that could be read", true},
-    {"Health", "train/dead_groups", "Dead groups", "share of prompts whose responses are all right or all wrong", true},
-    {"Health", "rollout/logprob_diff_max", "Sampler against trainer",
-     "largest log-prob difference of a token; 0 = bit-equal"},
-    {"Health", "rollout/logprob_diff_share", "Tokens beyond 1e-3",
-     "share of tokens on which sampler and trainer differ", true},
-    {"Health", "train/num_gen_batches", "Generation batches", "rounds of sampling that dynamic sampling needed"},
-    {"Health", "train/skipped_steps", "Skipped steps", "optimizer steps left out so far"},
-    {"Cost", "perf/throughput", "Tokens per second", "generated tokens of the step over its time"},
-    {"Cost", "perf/mfu/actor", "Update against the machine",
-     "operations of the update as a share of what a product of this machine reaches", true},
-    {"Cost", "perf/mfu/rollout", "Sampling against the machine",
-     "operations of sampling as a share of what a product of this machine reaches", true},
-    {"Cost", "timing_s/step", "Time of a step", "seconds, everything included"},
-    {"Cost", "perf/cpu_memory_used_gb", "Memory", "resident memory of the process, GB"},
+    {"Learning", &metric::val_accuracy},
+    {"Learning", &metric::critic_score.mean},
+    {"Learning", &metric::train_accuracy},
+    {"Learning", &metric::actor_entropy},
+    {"Learning", &metric::response_length.mean},
+    {"Diagnostics", &metric::self_certainty.mean},
+    {"Optimisation", &metric::actor_pg_clipfrac},
+    {"Optimisation", &metric::actor_grad_norm},
+    {"Optimisation", &metric::actor_ppo_kl},
+    {"Optimisation", &metric::actor_pg_loss},
+    {"Optimisation", &metric::actor_lr},
+    {"Optimisation", &metric::critic_advantages.mean},
+    {"Health", &metric::response_length_clip_ratio},
+    {"Health", &metric::verifier_unparseable_share},
+    {"Health", &metric::train_dead_groups},
+    {"Health", &metric::rollout_logprob_diff_max},
+    {"Health", &metric::rollout_logprob_diff_share},
+    {"Health", &metric::train_num_gen_batches},
+    {"Health", &metric::train_skipped_steps},
+    {"Cost", &metric::perf_throughput},
+    {"Cost", &metric::perf_mfu_actor},
+    {"Cost", &metric::perf_mfu_rollout},
+    {"Cost", &metric::timing_step},
+    {"Cost", &metric::perf_cpu_memory_used_gb},
 };
 
-// A method's own numbers; docs/metrics.md has the formulas.
-struct DiagnosticRow {
-  const char* key;
-  const char* title;
-  const char* help;
-};
-constexpr DiagnosticRow kDiagnostics[] = {
-    {"policy/kl_uniform_p", "Distance from uniform", "mean KL(U||p), how far from uniform: C minus ln V"},
-    {"policy/kl_p_uniform", "Distance to uniform", "mean KL(p||U) = ln V minus entropy"},
-    {"ucas/weight/mean", "Mean response weight", "mean of the response weights W (Eq. 8)"},
-    {"ucas/weight/std", "Spread of response weights", "spread of the response weights W (Eq. 8)"},
-    {"ucas/weight/min", "Smallest response weight", "smallest response weight W (Eq. 8)"},
-    {"ucas/weight/max", "Largest response weight", "largest response weight W (Eq. 8)"},
-    {"ucas/clamped_share", "Clamped tokens", "share of tokens of rewarded responses that Eq. 10 clamps to zero"},
-    {"ucas/confidence/mean", "Mean token confidence", "mean over tokens of C = logsumexp minus mean logit (Eq. 5)"},
-    {"ucas/net_advantage/mean", "Net advantage of groups",
-     "mean over groups of the net shaped advantage; shaping makes it nonzero"},
-    {"ucas/net_advantage/abs_mean", "Size of the net advantage", "mean over groups of its size"},
-};
-
-// "dpo/reward_margin" -> "Reward margin", for a number that is not in the table.
+// "dpo/reward_margin" -> "Reward margin", for a number without a title.
 std::string title_of_key(const std::string& key) {
   std::string title = key.substr(key.find('/') + 1);
   for (char& c : title) c = c == '/' || c == '_' ? ' ' : c;
@@ -168,8 +149,6 @@ OrderedJson numbers(const std::vector<double>& values) {
 
 }  // namespace
 
-std::span<const PanelRow> panel_rows() { return kRows; }
-
 std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries,
                                int64_t budget) {
   std::set<std::string> keys = all_keys(groups);
@@ -184,14 +163,22 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   auto add_rows = [&](std::string_view section) {
     for (const PanelRow& row : kRows) {
       if (row.section != section) continue;
-      std::vector<std::string> found = matching(keys, row.key);
+      std::vector<std::string> found = matching(keys, row.metric->key);
       for (const std::string& key : found) {
         std::string title =
             found.size() == 1
-                ? row.title
-                : str(row.title, ", ",
+                ? row.metric->title
+                : str(row.metric->title, ", ",
                       key.substr(key.find('/') + 1, key.find('/', key.find('/') + 1) - key.find('/') - 1));
-        add({row.section, key, title, row.help, row.share, Axis::step, "step", series_of(groups, key, points), {}});
+        add({row.section,
+             key,
+             title,
+             row.metric->caption,
+             row.metric->unit == Unit::share,
+             Axis::step,
+             "step",
+             series_of(groups, key, points),
+             {}});
       }
     }
   };
@@ -203,13 +190,13 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   for (const std::string& key : keys) {
     if (common(key) || own == kMostPanelsOfAPattern) continue;
     size_t before = panels.size();
-    const auto* known = std::ranges::find_if(kDiagnostics, [&](const DiagnosticRow& row) { return key == row.key; });
-    const bool listed = known != std::end(kDiagnostics);
+    const Metric* declared = find_any_metric(key);
+    const bool titled = declared != nullptr && *declared->title != '\0';
     add({"Diagnostics",
          key,
-         listed ? known->title : title_of_key(key),
-         listed ? known->help : "",
-         key.ends_with("_share"),
+         titled ? declared->title : title_of_key(key),
+         titled ? declared->caption : "",
+         declared != nullptr ? declared->unit == Unit::share : key.ends_with("_share"),
          Axis::step,
          "step",
          series_of(groups, key, points),
@@ -219,9 +206,9 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   add_rows("Health");
   add_rows("Cost");
   add({"Warm-up",
-       "loss",
-       "SFT loss",
-       "cross-entropy on response tokens, nats, by SFT step",
+       metric::sft_loss.key,
+       metric::sft_loss.title,
+       metric::sft_loss.caption,
        false,
        Axis::step,
        "SFT step",

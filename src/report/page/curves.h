@@ -1,6 +1,6 @@
-// The charts of a report: which logged number stands where, under which title, with which words; one row a panel. Drawn
-// by report/svg; report.js reads out single steps. Numbers outside the common names (a method's own diagnostics) get
-// panels of their own; a number that never changed gets a few words instead of a chart.
+// The charts of a report: which logged number stands where; one row a panel. Titles and captions are those of
+// core/metrics.h. Drawn by report/svg; report.js reads out single steps. Numbers outside the common names (a method's
+// own diagnostics) get panels of their own; a number that never changed gets a few words instead of a chart.
 #pragma once
 
 #include <span>
@@ -11,15 +11,6 @@
 #include "report/summary.h"
 
 namespace ucas {
-
-struct PanelRow {
-  const char* section;
-  const char* key;  // column of steps.jsonl; "val-core/*/acc/mean@1": one panel a source
-  const char* title;
-  const char* help;    // one line under the title
-  bool share = false;  // printed in percent
-};
-std::span<const PanelRow> panel_rows();
 
 enum class Axis { step, samples };  // samples: k of pass@k, drawn on a doubling scale
 

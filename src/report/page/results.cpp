@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "core/metrics.h"
 #include "report/benchmarks.h"
 #include "report/causes/trend.h"
 #include "report/escape.h"
@@ -194,7 +195,7 @@ KnownSteps known(const RunRecord& run, const char* pattern) { return series_of(r
 // Validation of each run: before the first step, at its best, at last; and how reward and length changed. "" where no
 // run has validated.
 std::string validation_table(const std::vector<RunGroup>& groups) {
-  constexpr const char* kAccuracy = "val-core/*/acc/mean@1";
+  constexpr const char* kAccuracy = metric::val_accuracy.key;
   PageTable table{"summary", "", {}, {}};
   for (const auto& [head, unit] : {std::pair{"validation", ""},
                                    {"before", "%"},
@@ -224,9 +225,9 @@ std::string validation_table(const std::vector<RunGroup>& groups) {
       row.cells.back().bounds = at(accuracy.step[best]);
       row.cells.push_back(share(accuracy.value.back()));
       row.cells.back().bounds = at(accuracy.step.back());
-      row.cells.push_back(change(known(*run, "critic/score/mean"), 3));
-      row.cells.push_back(change(known(*run, "response_length/mean"), 0));
-      const KnownSteps seconds = known(*run, "timing_s/step");
+      row.cells.push_back(change(known(*run, metric::critic_score.mean.key), 3));
+      row.cells.push_back(change(known(*run, metric::response_length.mean.key), 0));
+      const KnownSteps seconds = known(*run, metric::timing_step.key);
       double all = 0;
       for (double value : seconds.value) all += value;
       row.cells.push_back(seconds.size() == 0 ? PageCell{.quiet = true} : PageCell{.text = human_seconds(all)});

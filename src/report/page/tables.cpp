@@ -8,48 +8,47 @@
 #include <set>
 
 #include "base/str.h"
+#include "core/metrics.h"
 #include "report/escape.h"
 
 namespace ucas {
 
 namespace {
 
+constexpr std::array kPhases = {
+    &metric::timing_gen,     &metric::timing_reward, &metric::timing_old_log_prob,  &metric::timing_ref,
+    &metric::timing_values,  &metric::timing_adv,    &metric::timing_update_critic, &metric::timing_update_actor,
+    &metric::timing_testing, &metric::timing_prm,    &metric::timing_teacher};
+constexpr size_t kOther = kPhases.size();  // what a step holds beyond them
+
+const char* title_of_phase(size_t p) { return p == kOther ? "other" : kPhases[p]->title; }
+// Of the page's eleven. No method has a reward model and a teacher: they share one.
+size_t color_of_phase(size_t p) { return p == kOther ? 10 : std::min<size_t>(p, 9); }
+
 struct PhaseBar {
   const RunGroup* group = nullptr;
-  std::array<double, 11> seconds{};  // a step
+  std::array<double, kOther + 1> seconds{};  // a step
   int64_t steps = 0;
   double total = 0;  // of all steps and runs
   double step() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
 };
 
-constexpr std::array<std::pair<const char*, const char*>, 11> kPhases = {{{"gen", "sampling"},
-                                                                          {"reward", "grading"},
-                                                                          {"old_log_prob", "old log-probs"},
-                                                                          {"ref", "reference"},
-                                                                          {"values", "values"},
-                                                                          {"adv", "advantages"},
-                                                                          {"update_critic", "critic update"},
-                                                                          {"update_actor", "policy update"},
-                                                                          {"testing", "validation"},
-                                                                          {"save_checkpoint", "checkpoints"},
-                                                                          {"other", "other"}}};
-
 std::string short_seconds(double seconds) { return seconds < 10 ? fixed(seconds, 2) + " s" : human_seconds(seconds); }
 
-// Seconds a phase per step, averaged over all steps and runs of the group; index 10 is what step holds beyond them.
+// Seconds a phase per step, averaged over all steps and runs of the group.
 PhaseBar phases_of(const RunGroup& group) {
   PhaseBar bar{&group};
   auto& [of, seconds, steps, total] = bar;
   for (const RunRecord* run : group.runs) {
-    const auto* whole = run->steps.find("timing_s/step");
+    const auto* whole = run->steps.find(metric::timing_step.key);
     for (size_t i = 0; whole && i < whole->size(); ++i) {
       if (std::isnan((*whole)[i])) continue;
       total += (*whole)[i];
       if (run->steps.step[i] < 1) continue;  // the validation before the first step
       ++steps;
       double named = 0;
-      for (size_t p = 0; p + 1 < kPhases.size(); ++p) {
-        const auto* values = run->steps.find(str("timing_s/", kPhases[p].first));
+      for (size_t p = 0; p < kOther; ++p) {
+        const auto* values = run->steps.find(kPhases[p]->key);
         if (!values || std::isnan((*values)[i])) continue;
         seconds[p] += (*values)[i];
         named += (*values)[i];
@@ -64,9 +63,9 @@ PhaseBar phases_of(const RunGroup& group) {
 PageTable phase_table(const std::vector<PhaseBar>& bars) {
   PageTable table{"plain", "", {{.text = "seconds a step"}}, {}};
   for (const PhaseBar& bar : bars) table.head.push_back({.text = bar.group->title});
-  for (size_t p = 0; p < kPhases.size(); ++p) {
+  for (size_t p = 0; p <= kOther; ++p) {
     if (std::ranges::all_of(bars, [&](const PhaseBar& bar) { return bar.seconds[p] <= 0; })) continue;
-    PageTable::Row row{{{.text = kPhases[p].second, .key = str("p", p)}}, ""};
+    PageTable::Row row{{{.text = title_of_phase(p), .key = str("p", color_of_phase(p))}}, ""};
     for (const PhaseBar& bar : bars) row.cells.push_back({.text = fixed(bar.seconds[p], 3)});
     table.rows.push_back(std::move(row));
   }
@@ -122,11 +121,11 @@ std::string time_html(const std::vector<RunGroup>& groups) {
   OrderedJson drawn = OrderedJson::array();
   for (const PhaseBar& bar : bars) {
     OrderedJson parts = OrderedJson::array();
-    for (size_t p = 0; p < kPhases.size(); ++p) {
+    for (size_t p = 0; p <= kOther; ++p) {
       if (bar.seconds[p] <= 0) continue;
-      parts.push_back({{"phase", p},
+      parts.push_back({{"phase", color_of_phase(p)},
                        {"width", fixed(100 * std::clamp(bar.seconds[p] / longest, 0.0, 1.0), 2)},
-                       {"words", str(kPhases[p].second, " ", short_seconds(bar.seconds[p]))}});
+                       {"words", str(title_of_phase(p), " ", short_seconds(bar.seconds[p]))}});
     }
     drawn.push_back({{"color", bar.group->color},
                      {"group", bar.group->title},

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "hf/model_config.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/optimizer/schedule.h"
@@ -54,8 +55,8 @@ class Critic final : public AuxiliaryModel {
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
     batch.value = batch_values(network_, batch, budget_, step.ranks);
-    if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread("critic/values", values);
-    m.set("timing_s/values", now_seconds() - began);
+    if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread(metric::critic_values, values);
+    m.set(metric::timing_values, now_seconds() - began);
   }
 
   void learn(const Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -80,15 +81,15 @@ class Critic final : public AuxiliaryModel {
                     "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
     }
     const std::vector<float> learnt = batch.trained(returns);
-    if (!learnt.empty()) m.set_spread("critic/returns", learnt);
-    m.set("critic/vf_loss", mean.vf_loss);
-    m.set("critic/vf_clipfrac", mean.vf_clipfrac);
-    m.set("critic/vpred_mean", mean.vpred_mean);
-    m.set("critic/vf_explained_var", explained_variance(batch.trained(batch.value), learnt));
-    m.set("critic/grad_norm", norm);
-    m.set("critic/lr", lr);
-    m.set("critic/skipped_updates", static_cast<double>(skipped_.total));
-    m.set("timing_s/update_critic", now_seconds() - began);
+    if (!learnt.empty()) m.set_spread(metric::critic_returns, learnt);
+    m.set(metric::critic_vf_loss, mean.vf_loss);
+    m.set(metric::critic_vf_clipfrac, mean.vf_clipfrac);
+    m.set(metric::critic_vpred_mean, mean.vpred_mean);
+    m.set(metric::critic_vf_explained_var, explained_variance(batch.trained(batch.value), learnt));
+    m.set(metric::critic_grad_norm, norm);
+    m.set(metric::critic_lr, lr);
+    m.set(metric::critic_skipped_updates, static_cast<double>(skipped_.total));
+    m.set(metric::timing_update_critic, now_seconds() - began);
   }
 
  private:

@@ -210,14 +210,14 @@ TEST_F(critic, learns_what_the_rewards_were) {
     auxiliary->prepare(batch, {step, 30, 0}, m);
     ASSERT_EQ(batch.value.size(), batch.token.size());
     auxiliary->learn(batch, {step, 30, static_cast<uint64_t>(step)}, m);
-    if (step == 1) first = m.get("critic/vf_loss");
-    last = m.get("critic/vf_loss");
+    if (step == 1) first = m.get(metric::critic_vf_loss);
+    last = m.get(metric::critic_vf_loss);
     for (const char* name :
          {"critic/values/mean", "critic/returns/max", "critic/vf_clipfrac", "critic/vpred_mean",
           "critic/vf_explained_var", "critic/grad_norm", "timing_s/values", "timing_s/update_critic"}) {
       EXPECT_TRUE(std::isfinite(m.get(name))) << name;
     }
-    EXPECT_EQ(m.get("critic/lr"), 3e-3);
+    EXPECT_EQ(m.get(metric::critic_lr), 3e-3);
   }
   EXPECT_GT(first, 0.15);
   EXPECT_LT(last, 0.3 * first);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/optimizer/schedule.h"
 #include "train/optimizer/skipped_updates.h"
@@ -48,16 +49,17 @@ class ImplicitPrm final : public AuxiliaryModel {
     if (config_.order == PrmOrder::before) train(batch, step, m);
     batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_, step.ranks);
     for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
-    if (const auto ratios = batch.trained(batch.prm_logratio); !ratios.empty()) m.set_spread("prm/logratio", ratios);
+    if (const auto ratios = batch.trained(batch.prm_logratio); !ratios.empty())
+      m.set_spread(metric::prm_logratio, ratios);
     seconds_ = now_seconds() - began;
-    m.set("timing_s/prm", seconds_);
+    m.set(metric::timing_prm, seconds_);
   }
 
   void learn(const Batch& batch, const StepContext& step, StepMetrics& m) override {
     if (config_.order != PrmOrder::after) return;
     double began = now_seconds();
     train(batch, step, m);
-    m.set("timing_s/prm", seconds_ + now_seconds() - began);
+    m.set(metric::timing_prm, seconds_ + now_seconds() - began);
   }
 
  private:
@@ -68,14 +70,14 @@ class ImplicitPrm final : public AuxiliaryModel {
         accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_, {step.ranks, ordered_});
     StepResult result = optimizer_.step(lr);
     phi_->refresh();
-    m.set("prm/ce_loss", loss.loss);
-    m.set("prm/accuracy", loss.accuracy);
-    m.set("prm/grad_norm", result.grad_norm);
-    m.set("prm/lr", lr);
+    m.set(metric::prm_ce_loss, loss.loss);
+    m.set(metric::prm_accuracy, loss.accuracy);
+    m.set(metric::prm_grad_norm, result.grad_norm);
+    m.set(metric::prm_lr, lr);
     skipped_.note(result.applied, str("step ", step.step), "the reward model's gradient",
                   str("lower method.prm.optimizer.lr = ", config_.optimizer.lr,
                       " or look at the data; the last checkpoint stands"));
-    m.set("prm/skipped_updates", static_cast<double>(skipped_.total));
+    m.set(metric::prm_skipped_updates, static_cast<double>(skipped_.total));
   }
 
   PrmConfig config_;

@@ -148,10 +148,10 @@ TEST_F(implicit_prm_model, scores_before_it_learns_where_the_authors_do) {
   prm->prepare(batch, {1, 10, 0}, m);
   for (float q : batch.prm_logratio) EXPECT_EQ(q, 0.0f);  // phi is its frozen start, to the bit
   prm->learn(batch, {1, 10, 0}, m);
-  EXPECT_NEAR(m.get("prm/ce_loss"), std::log(2.0), 1e-6);
-  EXPECT_EQ(m.get("prm/lr"), 0.01);
+  EXPECT_NEAR(m.get(metric::prm_ce_loss), std::log(2.0), 1e-6);
+  EXPECT_EQ(m.get(metric::prm_lr), 0.01);
   prm->prepare(batch, {2, 10, 0}, m);
-  EXPECT_NE(m.get("prm/logratio/mean"), 0);
+  EXPECT_NE(m.get(metric::prm_logratio.mean), 0);
 }
 
 TEST_F(implicit_prm_model, learns_to_tell_right_from_wrong) {
@@ -159,14 +159,14 @@ TEST_F(implicit_prm_model, learns_to_tell_right_from_wrong) {
   Batch batch = small_batch();
   StepMetrics first, last;
   prm->prepare(batch, {1, 30, 0}, first);
-  EXPECT_NE(first.get("prm/logratio/max"), 0);  // trained on the batch before it scored it
+  EXPECT_NE(first.get(metric::prm_logratio.max), 0);  // trained on the batch before it scored it
   for (int64_t step = 2; step <= 30; ++step) {
     last = {};
     prm->prepare(batch, {step, 30, 0}, last);
     prm->learn(batch, {step, 30, 0}, last);
   }
-  EXPECT_LT(last.get("prm/ce_loss"), 0.9 * first.get("prm/ce_loss"));
-  EXPECT_EQ(last.get("prm/accuracy"), 1);
+  EXPECT_LT(last.get(metric::prm_ce_loss), 0.9 * first.get(metric::prm_ce_loss));
+  EXPECT_EQ(last.get(metric::prm_accuracy), 1);
   EXPECT_EQ(prm->optimizer()->steps(), 30);  // one update per step
 }
 
@@ -176,7 +176,7 @@ TEST_F(implicit_prm_model, skips_an_update_that_is_not_finite_and_gives_up_after
   Batch batch = small_batch();
   StepMetrics m;
   prm->prepare(batch, {1, 10, 0}, m);
-  EXPECT_EQ(m.get("prm/skipped_updates"), 1);
+  EXPECT_EQ(m.get(metric::prm_skipped_updates), 1);
   prm->prepare(batch, {2, 10, 0}, m);
   std::unique_ptr<AuxiliaryModel> resumed = make("verl");
   resumed->restore(prm->state());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "hf/peft.h"
 #include "objective/loss/kl.h"
 #include "sharding/sharded_masters.h"
@@ -49,7 +50,7 @@ class Reference final : public AuxiliaryModel {
     double began = now_seconds();
     batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
     if (reward_.kl_schedule.ever(reward_.kl_coeff)) charge_kl(batch, step.step, m);
-    m.set("timing_s/ref", now_seconds() - began);
+    m.set(metric::timing_ref, now_seconds() - began);
   }
 
   void follow(Model& policy, const StepContext& step, StepMetrics& m) override {
@@ -67,7 +68,7 @@ class Reference final : public AuxiliaryModel {
       model_->refresh();
       synced_at_ = step.step;
     }
-    m.set("reference/synced_at", static_cast<double>(synced_at_));
+    m.set(metric::reference_synced_at, static_cast<double>(synced_at_));
   }
 
   std::vector<NamedTensor> weights() override {
@@ -100,8 +101,8 @@ class Reference final : public AuxiliaryModel {
   void charge_kl(Batch& batch, int64_t step, StepMetrics& m) {
     if (reward_.kl_control == KlControl::fixed) kl_coeff_ = reward_.kl_schedule.weight(reward_.kl_coeff, step);
     double kl = take_kl_off_reward(batch, reward_.kl_estimator, kl_coeff_);
-    m.set("actor/reward_kl_penalty", kl);
-    m.set("actor/reward_kl_penalty_coeff", kl_coeff_);
+    m.set(metric::actor_reward_kl_penalty, kl);
+    m.set(metric::actor_reward_kl_penalty_coeff, kl_coeff_);
     if (reward_.kl_control == KlControl::fixed) return;
     auto rows = static_cast<int64_t>(batch.responses.size());
     kl_coeff_ = adapted_kl_coeff(kl_coeff_, kl, reward_.kl_target, reward_.kl_horizon, rows);

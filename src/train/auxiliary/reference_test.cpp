@@ -65,7 +65,7 @@ TEST_F(reference, equals_the_policy_bit_for_bit_before_the_first_update_and_neve
   policy_signals();
   StepMetrics m = prepare(*auxiliary, batch_);
   EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob);
-  EXPECT_GE(m.get("timing_s/ref"), 0);
+  EXPECT_GE(m.get(metric::timing_ref), 0);
   EXPECT_TRUE(batch_.reward_kl.empty());
   std::vector<float> before = batch_.ref_logprob;
   move_policy();
@@ -91,10 +91,10 @@ TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_w
   StepMetrics m;
   auxiliary->follow(*policy_, {1, 10, 0}, m);
   EXPECT_EQ(value(held[1]), start);
-  EXPECT_EQ(m.get("reference/synced_at"), 0);
+  EXPECT_EQ(m.get(metric::reference_synced_at), 0);
   auxiliary->follow(*policy_, {2, 10, 0}, m);
   EXPECT_EQ(value(held[1]), static_cast<float>(start + 0.75 * (static_cast<double>(moved) - start)));
-  EXPECT_EQ(m.get("reference/synced_at"), 2);
+  EXPECT_EQ(m.get(metric::reference_synced_at), 2);
 
   config_.reference.mixup_alpha = 1;
   auto reset = make_reference(config_, at::kCPU, policy_.get());
@@ -114,7 +114,7 @@ TEST_F(reference, charges_what_its_schedule_says_of_the_step) {
     Batch batch = batch_;
     StepMetrics m;
     auxiliary->prepare(batch, {step, 10, 0}, m);
-    EXPECT_DOUBLE_EQ(m.get("actor/reward_kl_penalty_coeff"), weight);
+    EXPECT_DOUBLE_EQ(m.get(metric::actor_reward_kl_penalty_coeff), weight);
   }
 }
 
@@ -123,12 +123,12 @@ TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {
   auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
   StepMetrics first = prepare(*auxiliary, batch_);
-  EXPECT_EQ(first.get("actor/reward_kl_penalty"), 0);
+  EXPECT_EQ(first.get(metric::actor_reward_kl_penalty), 0);
   for (const Response& o : batch_.responses) EXPECT_EQ(o.reward, o.score);
   move_policy();
   policy_signals();
   StepMetrics m = prepare(*auxiliary, batch_);
-  EXPECT_EQ(m.get("actor/reward_kl_penalty_coeff"), 0.5);
+  EXPECT_EQ(m.get(metric::actor_reward_kl_penalty_coeff), 0.5);
   for (const Response& o : batch_.responses) {
     double sum = 0;
     for (int64_t t = o.first; t < o.first + o.length; ++t) {
@@ -153,7 +153,7 @@ TEST_F(reference, an_adaptive_coefficient_is_steered_and_goes_on_from_where_it_w
   resumed->restore(auxiliary->state());
   EXPECT_EQ(resumed->state(), auxiliary->state());
   batch = batch_;
-  EXPECT_EQ(prepare(*resumed, batch).get("actor/reward_kl_penalty_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
+  EXPECT_EQ(prepare(*resumed, batch).get(metric::actor_reward_kl_penalty_coeff), 0.5 * (1 - 0.2 * 12 / 100));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/signals/logprobs.h"
 
@@ -24,7 +25,7 @@ class Teacher final : public AuxiliaryModel {
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     const double began = now_seconds();
     batch.teacher_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
-    m.set("timing_s/teacher", now_seconds() - began);
+    m.set(metric::timing_teacher, now_seconds() - began);
   }
 
  private:

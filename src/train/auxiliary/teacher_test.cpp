@@ -63,7 +63,7 @@ TEST_F(teacher, says_what_its_checkpoint_says_at_the_sampling_temperature_and_le
   auxiliary->prepare(batch_, {1, 10, 0}, m);
   EXPECT_EQ(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 0.7, 64));
   EXPECT_NE(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 1.0, 64));
-  EXPECT_GE(m.get("timing_s/teacher"), 0);
+  EXPECT_GE(m.get(metric::timing_teacher), 0);
   EXPECT_TRUE(auxiliary->weights().empty());
   EXPECT_EQ(auxiliary->optimizer(), nullptr);
   EXPECT_TRUE(auxiliary->state().empty());

@@ -7,6 +7,7 @@
 #include "base/files/file.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
+#include "core/metrics.h"
 #include "model/tensor/stream.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
@@ -113,24 +114,24 @@ StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserve
       work_(work()),
       moved_(training.ranks->bytes()),
       began_(now_seconds()) {
-  metrics.set("training/global_step", static_cast<double>(context.step));
+  metrics.set(metric::training_global_step, static_cast<double>(context.step));
   if (context.step == 0) passes();
 }
 
-StepRecord::Clock StepRecord::time(const char* name, const char* phase, const char* share) {
+StepRecord::Clock StepRecord::time(const Metric& seconds, const char* phase, const MachineShare& share) {
   if (phase != nullptr) observer_.phase(phase);
-  return {*this, name, share};
+  return {*this, seconds, share};
 }
 
 Work StepRecord::work() const { return t_.policy.model->work(); }
 
-void StepRecord::set_shares(const char* name, const Work& before, double seconds) {
+void StepRecord::set_shares(const MachineShare& share, const Work& before, double seconds) {
   const Work now = work();
-  const auto share = [&](const char* of, double done, double limit) {
-    if (done > 0 && limit > 0) metrics.set(str("perf/", of, "/", name), done / (seconds * limit));
+  const auto set = [&](const Metric* of, double done, double limit) {
+    if (of != nullptr && done > 0 && limit > 0) metrics.set(*of, done / (seconds * limit));
   };
-  share("mfu", now.operations - before.operations, t_.limits.operations);
-  share("mbu", now.bytes - before.bytes, t_.limits.bandwidth);
+  set(share.operations, now.operations - before.operations, t_.limits.operations);
+  set(share.bandwidth, now.bytes - before.bytes, t_.limits.bandwidth);
 }
 
 bool StepRecord::keeps_tokens() const {
@@ -140,18 +141,18 @@ bool StepRecord::keeps_tokens() const {
 
 void StepRecord::passes() {
   const auto sampled = static_cast<double>(t_.state.cursor.selected(t_.data.size()));
-  metrics.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
-  metrics.set("training/prompts", sampled);
-  metrics.set("training/passes", sampled / static_cast<double>(t_.data.size()));
+  metrics.set(metric::training_epoch, static_cast<double>(t_.state.cursor.epoch));
+  metrics.set(metric::training_prompts, sampled);
+  metrics.set(metric::training_passes, sampled / static_cast<double>(t_.data.size()));
 }
 
 void StepRecord::collected(const Collected& made) {
   passes();
   record_collection(metrics, made.stats);
-  metrics.set("timing_s/gen", made.stats.seconds_gen);
-  metrics.set("timing_s/reward", made.stats.seconds_reward);
-  set_shares("rollout", work_, made.stats.seconds_gen);
-  if (t_.served != nullptr) metrics.set("rollout/retries", static_cast<double>(t_.served->tried_again()));
+  metrics.set(metric::timing_gen, made.stats.seconds_gen);
+  metrics.set(metric::timing_reward, made.stats.seconds_reward);
+  set_shares({&metric::perf_mfu_rollout, &metric::perf_mbu_rollout}, work_, made.stats.seconds_gen);
+  if (t_.served != nullptr) metrics.set(metric::rollout_retries, static_cast<double>(t_.served->tried_again()));
   if (made.batch.groups.empty()) return;
   sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();
@@ -161,7 +162,7 @@ void StepRecord::collected(const Collected& made) {
 void StepRecord::computed(const Batch& batch, const Advantages& computed) {
   record_batch(metrics, batch, computed.advantage, t_.config.rollout.response_length,
                t_.policy.model->config().vocab_size);
-  for (const auto& [name, value] : computed.recording.metrics) metrics.set(name, value);
+  metrics.add(computed.recording.metrics);
   double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
   for (const Response& o : batch.responses) {
     if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
@@ -169,15 +170,16 @@ void StepRecord::computed(const Batch& batch, const Advantages& computed) {
     const auto advantage = std::span<const float>(computed.advantage).subspan(o.first, o.length);
     taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
   }
-  metrics.set("train/taught_token_share", taught / std::max(1.0, carried + metrics.get("train/generated_tokens")));
+  metrics.set(metric::train_taught_token_share,
+              taught / std::max(1.0, carried + metrics.get(metric::train_generated_tokens)));
 }
 
 void StepRecord::updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm,
                          double lr) {
   record_losses(metrics, losses, objective);
-  metrics.set("actor/grad_norm", grad_norm);
-  metrics.set("actor/lr", lr);
-  metrics.set("train/updates", static_cast<double>(losses.size()));
+  metrics.set(metric::actor_grad_norm, grad_norm);
+  metrics.set(metric::actor_lr, lr);
+  metrics.set(metric::train_updates, static_cast<double>(losses.size()));
 }
 
 void StepRecord::store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const {
@@ -203,18 +205,18 @@ void StepRecord::store(const Collected& made, const Advantages& computed, Unstor
 
 void StepRecord::write() {
   if (context.step > 0) {
-    metrics.set("train/skipped_steps", static_cast<double>(t_.state.skipped.total));
-    metrics.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
-    const double seconds = now_seconds() - began_, tokens = metrics.get("train/generated_tokens");
-    metrics.set("timing_s/step", seconds);
-    metrics.set("perf/time_per_step", seconds);
-    metrics.set("perf/total_num_tokens", tokens);
-    metrics.set("perf/throughput", tokens / seconds);
-    if (!t_.ranks->alone()) metrics.set("perf/ranks/bytes", static_cast<double>(t_.ranks->bytes() - moved_));
-    metrics.set("perf/cpu_memory_used_gb", resident_gb());
-    metrics.set("perf/cpu_memory_peak_gb", peak_resident_gb());
+    metrics.set(metric::train_skipped_steps, static_cast<double>(t_.state.skipped.total));
+    metrics.set(metric::train_empty_steps, static_cast<double>(t_.state.empty_steps));
+    const double seconds = now_seconds() - began_, tokens = metrics.get(metric::train_generated_tokens);
+    metrics.set(metric::timing_step, seconds);
+    metrics.set(metric::perf_time_per_step, seconds);
+    metrics.set(metric::perf_total_num_tokens, tokens);
+    metrics.set(metric::perf_throughput, tokens / seconds);
+    if (!t_.ranks->alone()) metrics.set(metric::perf_ranks_bytes, static_cast<double>(t_.ranks->bytes() - moved_));
+    metrics.set(metric::perf_cpu_memory_used_gb, resident_gb());
+    metrics.set(metric::perf_cpu_memory_peak_gb, peak_resident_gb());
     if (const at::Device device = t_.policy.model->device(); !device.is_cpu()) {
-      metrics.set("perf/max_memory_allocated_gb", static_cast<double>(peak_memory(device)) * 0x1p-30);
+      metrics.set(metric::perf_max_memory_allocated_gb, static_cast<double>(peak_memory(device)) * 0x1p-30);
     }
   }
   t_.run.append_step(metrics.json());

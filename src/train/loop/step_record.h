@@ -27,23 +27,27 @@ struct UnstoredSteps {
 
 class StepRecord {
  public:
-  // The seconds of its life are the metric timing_s/NAME; where the policy computes, what it did in them is held
-  // against the machine's limits (perf/mfu/SHARE, perf/mbu/SHARE).
+  // Where the policy computes: what it did, held against the machine's limits. Only sampling is bound by memory.
+  struct MachineShare {
+    const Metric *operations, *bandwidth;  // null: not told
+  };
+  // The seconds of its life are a metric, and what the policy did in them others.
   class Clock {
    public:
-    Clock(StepRecord& record, const char* name, const char* share)
-        : record_(record), name_(name), share_(share), work_(record.work()), began_(now_seconds()) {}
+    Clock(StepRecord& record, const Metric& seconds, const MachineShare& share)
+        : record_(record), seconds_(seconds), share_(share), work_(record.work()), began_(now_seconds()) {}
     ~Clock() {
       const double seconds = now_seconds() - began_;
-      record_.metrics.set(std::string("timing_s/") + name_, seconds);
-      if (share_ != nullptr) record_.set_shares(share_, work_, seconds);
+      record_.metrics.set(seconds_, seconds);
+      record_.set_shares(share_, work_, seconds);
     }
     Clock(const Clock&) = delete;
     Clock& operator=(const Clock&) = delete;
 
    private:
     StepRecord& record_;
-    const char *name_, *share_;
+    const Metric& seconds_;
+    const MachineShare share_;
     const Work work_;
     double began_;
   };
@@ -55,7 +59,7 @@ class StepRecord {
   TokenUpdates updates;  // [N] each of a step that is kept whole, else empty
 
   // `phase` is what the observer is told that the trainer is at now.
-  [[nodiscard]] Clock time(const char* name, const char* phase = nullptr, const char* share = nullptr);
+  [[nodiscard]] Clock time(const Metric& seconds, const char* phase = nullptr, const MachineShare& share = {});
   bool keeps_tokens() const;  // all that methods read of this step is stored
 
   void collected(const Collected& made);
@@ -69,7 +73,7 @@ class StepRecord {
 
  private:
   Work work() const;  // of the policy so far
-  void set_shares(const char* name, const Work& before, double seconds);
+  void set_shares(const MachineShare& share, const Work& before, double seconds);
   void passes();  // how far the run is in its problems
 
   Training& t_;

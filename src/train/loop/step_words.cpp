@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "core/metrics.h"
 #include "verify/audit/unreadable.h"
 
 namespace ucas {
@@ -24,23 +25,23 @@ void warn_of_unreadable(const Training& t, const CollectStats& stats) {
 
 void hold_shares_to_limits(Training& t, StepMetrics& m) {
   constexpr int64_t kMostMeasurements = 3;
-  if (!has_share_above_one(m)) return;
+  if (!m.has_share_above_one()) return;
   const Limits before = t.limits;
   if (t.limits_measured++ < kMostMeasurements) {
     const Limits now = measure_limits(*t.policy.model);
     t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
   }
-  rescale_shares(m, t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
+  m.rescale_shares(t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
 }
 
 std::string share_words(const StepMetrics& m) {
-  constexpr std::pair<const char*, const char*> kShares[] = {{"perf/mfu/rollout", "sampling "},
-                                                             {"perf/mbu/rollout", "sampling, of bandwidth "},
-                                                             {"perf/mfu/actor_infer", "old log-probs "},
-                                                             {"perf/mfu/actor", "update "}};
+  constexpr std::pair<const Metric*, const char*> kShares[] = {{&metric::perf_mfu_rollout, "sampling "},
+                                                               {&metric::perf_mbu_rollout, "sampling, of bandwidth "},
+                                                               {&metric::perf_mfu_actor_infer, "old log-probs "},
+                                                               {&metric::perf_mfu_actor, "update "}};
   std::vector<std::string> parts;
-  for (const auto& [key, words] : kShares)
-    if (const double share = m.get(key); std::isfinite(share)) parts.push_back(words + percent(share, 0));
+  for (const auto& [metric, words] : kShares)
+    if (const double share = m.get(*metric); std::isfinite(share)) parts.push_back(words + percent(share, 0));
   return join(parts, ", ");
 }
 

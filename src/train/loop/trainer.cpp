@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "config/stop_bound.h"
+#include "core/metrics.h"
 #include "methods/apply.h"
 #include "objective/correction/rollout_correction.h"
 #include "objective/loss/entropy_target.h"
@@ -27,7 +28,7 @@ namespace {
 
 // lp, H, C and l of the old policy, which everything after sees.
 void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
-  auto clock = record.time("old_log_prob", "scoring", "actor_infer");
+  auto clock = record.time(metric::timing_old_log_prob, "scoring", {.operations = &metric::perf_mfu_actor_infer});
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
@@ -45,17 +46,17 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
                     c.needs().margin, t.ranks.get());
     checked = batch.token_count();
   }
-  record.metrics.set("rollout/checked_share",
+  record.metrics.set(metric::rollout_checked_share,
                      static_cast<double>(checked) / static_cast<double>(std::max<int64_t>(1, batch.token_count())));
   record_mismatch(record.metrics, mismatch(batch));
-  for (const auto& [name, value] : correction_metrics(c.objective, batch)) record.metrics.set(name, value);
+  record.metrics.add(correction_metrics(c.objective, batch));
 }
 
 // A_it, Eq. 3 to 10 or whatever the method has.
 Advantages compute_advantages(const Training& t, const Batch& batch, StepRecord& record) {
   Advantages computed;
   {
-    auto clock = record.time("adv");
+    auto clock = record.time(metric::timing_adv);
     computed = ucas::compute_advantages(*t.config.method, batch);
     if (t.advantages)
       computed.advantage = t.advantages->ask(record.context.step, batch, t.data.problems, computed.advantage);
@@ -71,8 +72,8 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   objective.kl_coeff = objective.kl_schedule.weight(objective.kl_coeff, t.state.step);
   if (objective.entropy_target == 0) return objective;
   const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
-  const EntropyBonus bonus = entropy_bonus(objective, c, m.get("actor/entropy"));
-  m.set("actor/entropy_coeff", bonus.now);
+  const EntropyBonus bonus = entropy_bonus(objective, c, m.get(metric::actor_entropy));
+  m.set(metric::actor_entropy_coeff, bonus.now);
   t.state.entropy_coeff = bonus.next;
   objective.entropy_coeff = bonus.now;
   return objective;
@@ -196,15 +197,15 @@ Trainer::Outcome Trainer::step() {
 }
 
 void Trainer::note(const StepMetrics& m) {
-  if (!std::isfinite(m.get("response_length/mean"))) return;
-  double seconds = m.get("timing_s/step");
-  for (const char* beside : {"timing_s/testing", "timing_s/reward", "timing_s/hand_over"}) {
-    if (const double apart = m.get(beside); std::isfinite(apart)) seconds -= apart;
+  if (!std::isfinite(m.get(metric::response_length.mean))) return;
+  double seconds = m.get(metric::timing_step);
+  for (const Metric* beside : {&metric::timing_testing, &metric::timing_reward, &metric::timing_hand_over}) {
+    if (const double apart = m.get(*beside); std::isfinite(apart)) seconds -= apart;
   }
   ++means_.steps;
   means_.seconds += seconds;
-  means_.prompt += m.get("prompt_length/mean");
-  means_.response += m.get("response_length/mean");
+  means_.prompt += m.get(metric::prompt_length.mean);
+  means_.response += m.get(metric::response_length.mean);
 }
 
 void Trainer::release_shares() {
@@ -225,8 +226,8 @@ void Trainer::hand_over(StepRecord* record) {
   t_.served->expect(t_.state.step);
   t_.ranks->barrier("handing weights over");
   synced_ = t_.state.step;
-  record->metrics.set("timing_s/hand_over", now_seconds() - began);
-  record->metrics.set("rollout/weight_sync_diff", t_.served->known_difference());
+  record->metrics.set(metric::timing_hand_over, now_seconds() - began);
+  record->metrics.set(metric::rollout_weight_sync_diff, t_.served->known_difference());
 }
 
 // Moves the run's place in its problems, unless the step is abandoned.
@@ -259,14 +260,14 @@ Collected Trainer::collect(StepRecord& record) {
   }
   record.collected(made);
   if (t_.served != nullptr || t_.config.rollout.off_policy_steps > 0) {
-    record.metrics.set("rollout/weights", static_cast<double>(weights));
+    record.metrics.set(metric::rollout_weights, static_cast<double>(weights));
     for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
   }
   return made;
 }
 
 void Trainer::update(const Batch& batch, std::span<const float> advantage, StepRecord& record) {
-  auto clock = record.time("update_actor", "updating", "actor");
+  auto clock = record.time(metric::timing_update_actor, "updating", {.operations = &metric::perf_mfu_actor});
   const TrainConfig& c = t_.config;
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   const ObjectiveConfig objective = objective_of_step(t_, record.metrics);

@@ -19,7 +19,7 @@ bool validates(const Training& t, bool finished) {
 }
 
 void validate(const Training& t, StepRecord& record) {
-  auto clock = record.time("testing", "validating");
+  auto clock = record.time(metric::timing_testing, "validating");
   EvalInput input;
   input.problems = t.validation.problems;
   input.prompts = t.validation.prompt;
@@ -41,17 +41,17 @@ void validate(const Training& t, StepRecord& record) {
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
   StepMetrics& m = record.metrics;
   for (const auto& [source, numbers] : result.by_source) {
-    if (numbers.greedy.known()) m.set(str("val-core/", source, "/acc/mean@1"), numbers.greedy.value);
+    if (numbers.greedy.known()) m.set(metric::val_accuracy, {source}, numbers.greedy.value);
     for (const FigureAt& mean : numbers.mean_at) {
-      if (mean.k == eval.samples) m.set(str("val-core/", source, "/acc/mean@", mean.k), mean.share.value);
+      if (mean.k == eval.samples) m.set(metric::val_mean_at, {source, str(mean.k)}, mean.share.value);
     }
     for (const FigureAt& pass : numbers.pass_at) {
-      if (pass.k > 1) m.set(str("val-aux/", source, "/acc/best@", pass.k, "/mean"), pass.share.value);
+      if (pass.k > 1) m.set(metric::val_best_at, {source, str(pass.k)}, pass.share.value);
     }
-    m.set(str("val-aux/", source, "/problems"), static_cast<double>(numbers.problems));
-    m.set(str("val-aux/", source, "/response_length/mean"), numbers.length);
-    m.set(str("val-aux/", source, "/truncated_share"), numbers.truncated);
-    m.set(str("val-aux/", source, "/unparseable_share"), numbers.unparseable);
+    m.set(metric::val_problems, {source}, static_cast<double>(numbers.problems));
+    m.set(metric::val_response_length, {source}, numbers.length);
+    m.set(metric::val_truncated_share, {source}, numbers.truncated);
+    m.set(metric::val_unparseable_share, {source}, numbers.unparseable);
   }
 }
 

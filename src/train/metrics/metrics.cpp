@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "base/str.h"
+#include "core/metrics.h"
 #include "stats/intervals.h"
 
 namespace ucas {
 
-void StepMetrics::set(const std::string& name, double value) {
+void StepMetrics::put(const std::string& name, double value) {
   for (auto& [known, old] : values_) {
     if (known == name) {
       old = value;
@@ -21,49 +22,67 @@ void StepMetrics::set(const std::string& name, double value) {
   values_.emplace_back(name, value);
 }
 
-void StepMetrics::set_spread(const std::string& prefix, std::span<const float> values) {
+void StepMetrics::set_spread(const MetricSpread& spread, std::span<const float> values) {
   double sum = 0, high = -std::numeric_limits<double>::infinity(), low = -high;
   for (float v : values) {
     sum += v;
     high = std::max(high, static_cast<double>(v));
     low = std::min(low, static_cast<double>(v));
   }
-  set(prefix + "/mean", sum / static_cast<double>(values.size()));
-  set(prefix + "/max", high);
-  set(prefix + "/min", low);
+  set(spread.mean, sum / static_cast<double>(values.size()));
+  set(spread.max, high);
+  set(spread.min, low);
 }
+
+namespace {
+
+const Metric& share_of(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::equal:
+      return metric::verifier_equal_share;
+    case VerdictKind::unequal:
+      return metric::verifier_unequal_share;
+    case VerdictKind::unparseable:
+      return metric::verifier_unparseable_share;
+    case VerdictKind::over_budget:
+      return metric::verifier_over_budget_share;
+  }
+  return metric::verifier_unparseable_share;
+}
+
+}  // namespace
 
 void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
   // A step that carry-over groups fill samples nothing, and has no shares of it.
-  auto of_sampled = [&](const std::string& name, double value) {
-    if (s.gen_batches > 0) m.set(name, value);
+  auto of_sampled = [&](const Metric& metric, double value) {
+    if (s.gen_batches > 0) m.set(metric, value);
   };
-  of_sampled("train/accuracy", s.correct_share);
-  m.set("train/num_gen_batches", static_cast<double>(s.gen_batches));
-  m.set("train/groups_generated", static_cast<double>(s.groups_generated));
-  m.set("train/groups_kept", static_cast<double>(s.groups_kept));
-  m.set("train/groups_trained", static_cast<double>(s.groups_trained));
-  of_sampled("train/solve_all", share(s.solve_all, s.groups_generated));
-  of_sampled("train/solve_none", share(s.solve_none, s.groups_generated));
+  of_sampled(metric::train_accuracy, s.correct_share);
+  m.set(metric::train_num_gen_batches, static_cast<double>(s.gen_batches));
+  m.set(metric::train_groups_generated, static_cast<double>(s.groups_generated));
+  m.set(metric::train_groups_kept, static_cast<double>(s.groups_kept));
+  m.set(metric::train_groups_trained, static_cast<double>(s.groups_trained));
+  of_sampled(metric::train_solve_all, share(s.solve_all, s.groups_generated));
+  of_sampled(metric::train_solve_none, share(s.solve_none, s.groups_generated));
   // A group of one has one verdict, and may have a gradient all the same: it does not count as dead.
   if (s.responses != s.groups_generated) {
-    of_sampled("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
+    of_sampled(metric::train_dead_groups, share(s.solve_all + s.solve_none, s.groups_generated));
   }
-  of_sampled("train/truncated_share", share(s.truncated, s.responses));
-  m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
+  of_sampled(metric::train_truncated_share, share(s.truncated, s.responses));
+  m.set(metric::train_generated_tokens, static_cast<double>(s.generated_tokens));
   // Of rollout.carry_over = true alone: nothing is left over else.
   if (s.groups_carried + s.groups_left + s.groups_late > 0) {
-    m.set("train/groups_carried", static_cast<double>(s.groups_carried));
-    m.set("train/groups_left", static_cast<double>(s.groups_left));
-    m.set("train/groups_late", static_cast<double>(s.groups_late));
+    m.set(metric::train_groups_carried, static_cast<double>(s.groups_carried));
+    m.set(metric::train_groups_left, static_cast<double>(s.groups_left));
+    m.set(metric::train_groups_late, static_cast<double>(s.groups_late));
   }
-  if (s.moved > 0) m.set("perf/ranks/stolen_responses", static_cast<double>(s.moved));
-  if (s.skipped_in_cooldown > 0) m.set("train/prompts_in_cooldown", static_cast<double>(s.skipped_in_cooldown));
+  if (s.moved > 0) m.set(metric::perf_ranks_stolen_responses, static_cast<double>(s.moved));
+  if (s.skipped_in_cooldown > 0) m.set(metric::train_prompts_in_cooldown, static_cast<double>(s.skipped_in_cooldown));
   for (int kind = 0; kind < 4; ++kind) {
-    of_sampled(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
+    of_sampled(share_of(static_cast<VerdictKind>(kind)), share(s.verdicts[kind], s.graded));
   }
 }
 
@@ -75,8 +94,8 @@ void record_terms(StepMetrics& m, const Batch& batch) {
     std::vector<double> values;
     for (const Response& o : batch.responses) values.push_back(value(o));
     const Summary summary = summarize(values);
-    m.set(str("rewards/", name, "/mean"), summary.mean);
-    m.set(str("rewards/", name, "/std"), summary.std);
+    m.set(metric::rewards_mean, {name}, summary.mean);
+    m.set(metric::rewards_std, {name}, summary.std);
   };
   const size_t terms = batch.reward_terms.size();
   if (terms < 2) return;
@@ -98,31 +117,31 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
     at_limit += o.length == response_limit ? 1 : 0;
     prompt.push_back(static_cast<float>(batch.groups[o.group].prompt.size()));
   }
-  m.set_spread("critic/score", score);
-  m.set_spread("critic/rewards", reward);
+  m.set_spread(metric::critic_score, score);
+  m.set_spread(metric::critic_rewards, reward);
   record_terms(m, batch);
   if (const std::vector<float> trained = batch.trained(advantage); !trained.empty()) {
-    m.set_spread("critic/advantages", trained);
+    m.set_spread(metric::critic_advantages, trained);
   }
-  m.set_spread("response_length", length);
-  m.set("response_length/clip_ratio", at_limit / static_cast<double>(length.size()));
-  m.set_spread("prompt_length", prompt);
+  m.set_spread(metric::response_length, length);
+  m.set(metric::response_length_clip_ratio, at_limit / static_cast<double>(length.size()));
+  m.set_spread(metric::prompt_length, prompt);
   const std::vector<float> confidences = batch.trained(batch.confidence), entropies = batch.trained(batch.entropy);
   if (confidences.empty()) return;  // every response is masked: nothing to say of the tokens that are trained
-  m.set_spread("self_certainty", confidences);
+  m.set_spread(metric::self_certainty, confidences);
   double log_v = std::log(static_cast<double>(vocabulary));
   double entropy = 0;
   for (float h : entropies) entropy += h;
   entropy /= static_cast<double>(std::max<size_t>(1, entropies.size()));
-  m.set("actor/entropy", entropy);                                     // of the old policy, over the trained tokens
-  m.set("policy/kl_uniform_p", m.get("self_certainty/mean") - log_v);  // KL(U||p) = C - ln V
-  m.set("policy/kl_p_uniform", log_v - entropy);                       // KL(p||U) = ln V - H
+  m.set(metric::actor_entropy, entropy);  // of the old policy, over the trained tokens
+  m.set(metric::policy_kl_uniform_p, m.get(metric::self_certainty.mean) - log_v);  // KL(U||p) = C - ln V
+  m.set(metric::policy_kl_p_uniform, log_v - entropy);                             // KL(p||U) = ln V - H
 }
 
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch) {
-  m.set("rollout/logprob_diff_max", mismatch.max);
-  m.set("rollout/logprob_diff_mean", mismatch.mean);
-  m.set("rollout/logprob_diff_share", mismatch.share);
+  m.set(metric::rollout_logprob_diff_max, mismatch.max);
+  m.set(metric::rollout_logprob_diff_mean, mismatch.mean);
+  m.set(metric::rollout_logprob_diff_share, mismatch.share);
 }
 
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective) {
@@ -131,13 +150,13 @@ void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const O
     for (const LossMetrics& u : updates) sum += u.*field;
     return sum / static_cast<double>(std::max<size_t>(1, updates.size()));
   };
-  m.set("actor/pg_loss", mean(&LossMetrics::pg_loss));
-  m.set("actor/pg_clipfrac", mean(&LossMetrics::clipfrac));
-  m.set("actor/pg_clipfrac_lower", mean(&LossMetrics::clipfrac_lower));
-  m.set("actor/ppo_kl", mean(&LossMetrics::ppo_kl));
+  m.set(metric::actor_pg_loss, mean(&LossMetrics::pg_loss));
+  m.set(metric::actor_pg_clipfrac, mean(&LossMetrics::clipfrac));
+  m.set(metric::actor_pg_clipfrac_lower, mean(&LossMetrics::clipfrac_lower));
+  m.set(metric::actor_ppo_kl, mean(&LossMetrics::ppo_kl));
   if (objective.kl_coeff == 0) return;
-  m.set("actor/kl_loss", mean(&LossMetrics::kl_loss));
-  m.set("actor/kl_coef", objective.kl_coeff);
+  m.set(metric::actor_kl_loss, mean(&LossMetrics::kl_loss));
+  m.set(metric::actor_kl_coef, objective.kl_coeff);
 }
 
 namespace {
@@ -158,27 +177,28 @@ double status_gb(const std::string& key) {
   }
   return 0;
 }
-constexpr std::string_view kMachineShare = "perf/mfu/", kMemoryShare = "perf/mbu/";
-bool is_share_of_machine(std::string_view name) {
-  return name.starts_with(kMachineShare) || name.starts_with(kMemoryShare);
+constexpr const Metric* kMachineShares[] = {&metric::perf_mfu_rollout, &metric::perf_mfu_actor_infer,
+                                            &metric::perf_mfu_actor};
+constexpr const Metric* kMemoryShares[] = {&metric::perf_mbu_rollout};
+bool is_among(std::span<const Metric* const> metrics, std::string_view name) {
+  return std::ranges::any_of(metrics, [&](const Metric* metric) { return name == metric->key; });
 }
 }  // namespace
 
-bool has_share_above_one(const StepMetrics& m) {
-  return std::ranges::any_of(m.values(),
-                             [](const auto& row) { return is_share_of_machine(row.first) && row.second > 1; });
+bool StepMetrics::has_share_above_one() const {
+  return std::ranges::any_of(values_, [](const auto& row) {
+    return row.second > 1 && (is_among(kMachineShares, row.first) || is_among(kMemoryShares, row.first));
+  });
 }
 
-void rescale_shares(StepMetrics& m, double operations, double bandwidth) {
-  for (const auto& [name, value] : m.values()) {
-    if (!is_share_of_machine(name)) continue;
-    const double share = value / (name.starts_with(kMachineShare) ? operations : bandwidth);
-    if (share > 1) {
-      m.drop(name);
-    } else {
-      m.set(name, share);
-    }
+void StepMetrics::rescale_shares(double operations, double bandwidth) {
+  for (auto& [name, value] : values_) {
+    if (is_among(kMachineShares, name)) value /= operations;
+    if (is_among(kMemoryShares, name)) value /= bandwidth;
   }
+  std::erase_if(values_, [](const auto& row) {
+    return row.second > 1 && (is_among(kMachineShares, row.first) || is_among(kMemoryShares, row.first));
+  });
 }
 
 double resident_gb() { return status_gb("VmRSS:"); }

@@ -1,4 +1,5 @@
-// The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl.
+// The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl. Only declared numbers are
+// written: those of core/metrics.h and those of the method's row.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/metrics.h"
 #include "core/observer.h"
 #include "objective/aggregate.h"
 #include "records/run/steps.h"
@@ -18,17 +20,27 @@ namespace ucas {
 
 class StepMetrics {
  public:
-  void set(const std::string& name, double value);  // later values replace earlier ones
-  void drop(const std::string& name) {
-    std::erase_if(values_, [&](const auto& row) { return row.first == name; });
+  void set(const Metric& metric, double value) { put(metric.key, value); }  // later values replace earlier ones
+  void set(const Metric& metric, const std::vector<std::string>& words, double value) {  // one of a pattern
+    put(name_with(metric, words), value);
   }
-  void set_spread(const std::string& prefix, std::span<const float> values);     // prefix/{mean,max,min}
-  double get(const std::string& name) const { return value_in(values_, name); }  // NaN if it is not there
+  void set_spread(const MetricSpread& spread, std::span<const float> values);
+  // What a method recorded, or another part of the program that knows no StepMetrics.
+  void add(std::span<const std::pair<std::string, double>> recorded) {
+    for (const auto& [name, value] : recorded) put(name, value);
+  }
+  double get(const Metric& metric) const { return value_in(values_, metric.key); }  // NaN if it is not there
   StepRow values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
   std::string json() const { return step_line(values_); }
+  // Shares of the machine's GEMMs and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
+  // limits that are so many times what they were taken for. One that is above 1 still is left out.
+  bool has_share_above_one() const;
+  void rescale_shares(double operations, double bandwidth);
 
  private:
+  void put(const std::string& name, double value);
+
   std::vector<std::pair<std::string, double>> values_;
 };
 
@@ -39,10 +51,6 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
 // Means over the step's updates.
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
-// Shares of the machine's GEMMs and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
-// limits that are so many times what they were taken for. One that is above 1 still is left out.
-bool has_share_above_one(const StepMetrics& m);
-void rescale_shares(StepMetrics& m, double operations, double bandwidth);
 double resident_gb();  // of this process, now
 // From here on the peak is that of what comes: a process that evaluated or trained before gives back what it still
 // holds, and the system's own mark starts anew where it lets us, else readings of peak_resident_gb() count.

@@ -26,15 +26,15 @@ TEST(step_metrics, of_tokens_are_of_those_that_are_trained) {
   const Batch batch = one_masked();
   StepMetrics m;
   record_batch(m, batch, std::vector<float>{0.5f, 0.25f, -9, -9}, 2, 20);
-  EXPECT_EQ(m.get("critic/advantages/mean"), 0.375);
-  EXPECT_EQ(m.get("critic/advantages/min"), 0.25);
-  EXPECT_EQ(m.get("actor/entropy"), 1.5);
-  EXPECT_EQ(m.get("self_certainty/max"), 12);
-  EXPECT_NEAR(m.get("policy/kl_uniform_p"), 11 - std::log(20.0), 1e-12);
-  EXPECT_NEAR(m.get("policy/kl_p_uniform"), std::log(20.0) - 1.5, 1e-12);
+  EXPECT_EQ(m.get(metric::critic_advantages.mean), 0.375);
+  EXPECT_EQ(m.get(metric::critic_advantages.min), 0.25);
+  EXPECT_EQ(m.get(metric::actor_entropy), 1.5);
+  EXPECT_EQ(m.get(metric::self_certainty.max), 12);
+  EXPECT_NEAR(m.get(metric::policy_kl_uniform_p), 11 - std::log(20.0), 1e-12);
+  EXPECT_NEAR(m.get(metric::policy_kl_p_uniform), std::log(20.0) - 1.5, 1e-12);
   // What was sampled is told of all: a policy that writes on and on is seen by its lengths.
-  EXPECT_EQ(m.get("critic/rewards/mean"), 0.5);
-  EXPECT_EQ(m.get("response_length/clip_ratio"), 1);
+  EXPECT_EQ(m.get(metric::critic_rewards.mean), 0.5);
+  EXPECT_EQ(m.get(metric::response_length_clip_ratio), 1);
 }
 
 TEST(step_metrics, where_all_is_masked_nothing_is_said_of_trained_tokens) {
@@ -43,8 +43,8 @@ TEST(step_metrics, where_all_is_masked_nothing_is_said_of_trained_tokens) {
   StepMetrics m;
   record_batch(m, batch, std::vector<float>(4), 2, 20);
   EXPECT_EQ(m.json().find("null"), std::string::npos) << m.json();
-  EXPECT_TRUE(std::isnan(m.get("actor/entropy")));
-  EXPECT_EQ(m.get("response_length/mean"), 2);
+  EXPECT_TRUE(std::isnan(m.get(metric::actor_entropy)));
+  EXPECT_EQ(m.get(metric::response_length.mean), 2);
 }
 
 // What was there before a training is no part of its peak.
@@ -65,17 +65,17 @@ TEST(step_metrics, the_peak_is_of_what_came_since_it_was_begun) {
 
 TEST(step_metrics, no_share_of_the_machine_is_above_one) {
   StepMetrics m;
-  m.set("perf/mfu/rollout", 2.4);
-  m.set("perf/mfu/actor", 0.8);
-  m.set("perf/mbu/rollout", 1.5);
-  m.set("critic/score/mean", 3);
-  EXPECT_TRUE(has_share_above_one(m));
-  rescale_shares(m, 4, 1);  // measured again: four times the products, no quicker memory
-  EXPECT_DOUBLE_EQ(m.get("perf/mfu/rollout"), 0.6);
-  EXPECT_DOUBLE_EQ(m.get("perf/mfu/actor"), 0.2);
-  EXPECT_TRUE(std::isnan(m.get("perf/mbu/rollout"))) << "left out";
-  EXPECT_DOUBLE_EQ(m.get("critic/score/mean"), 3);
-  EXPECT_FALSE(has_share_above_one(m));
+  m.set(metric::perf_mfu_rollout, 2.4);
+  m.set(metric::perf_mfu_actor, 0.8);
+  m.set(metric::perf_mbu_rollout, 1.5);
+  m.set(metric::critic_score.mean, 3);
+  EXPECT_TRUE(m.has_share_above_one());
+  m.rescale_shares(4, 1);  // measured again: four times the products, no quicker memory
+  EXPECT_DOUBLE_EQ(m.get(metric::perf_mfu_rollout), 0.6);
+  EXPECT_DOUBLE_EQ(m.get(metric::perf_mfu_actor), 0.2);
+  EXPECT_TRUE(std::isnan(m.get(metric::perf_mbu_rollout))) << "left out";
+  EXPECT_DOUBLE_EQ(m.get(metric::critic_score.mean), 3);
+  EXPECT_FALSE(m.has_share_above_one());
 }
 
 }  // namespace

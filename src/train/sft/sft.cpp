@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "config/prompt_choice.h"
+#include "core/metrics.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
 #include "text/unencodable.h"
@@ -138,17 +139,20 @@ double mean(const std::deque<double>& values) {
 // --- output -----------------------------------------------------------------------------------------------------
 
 std::vector<std::pair<std::string, double>> shown(const SftStep& s) {
-  return {{"loss", s.loss}, {"lr", s.lr}, {"grad_norm", s.grad_norm}, {"tokens", static_cast<double>(s.tokens)}};
+  return {{metric::sft_loss.key, s.loss},
+          {metric::sft_lr.key, s.lr},
+          {metric::sft_grad_norm.key, s.grad_norm},
+          {metric::sft_tokens.key, static_cast<double>(s.tokens)}};
 }
 
 std::string log_line(const SftStep& s) {
   OrderedJson json;
   json["step"] = s.step;
   json["phase"] = s.phase;
-  json["loss"] = s.loss;
-  json["lr"] = s.lr;
-  json["grad_norm"] = s.grad_norm;
-  json["tokens"] = s.tokens;
+  json[metric::sft_loss.key] = s.loss;
+  json[metric::sft_lr.key] = s.lr;
+  json[metric::sft_grad_norm.key] = s.grad_norm;
+  json[metric::sft_tokens.key] = s.tokens;
   json["applied"] = s.applied;
   return json.dump();
 }

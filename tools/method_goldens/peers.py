@@ -1,28 +1,20 @@
-#!/usr/bin/env python3
-"""Writes tests/goldens/peer_method_cases.json: what verl's and TRL's own functions make of the batches of
-tests/goldens/method_cases.json, for src/methods/algorithm_cases_test.cpp. Never needed to build or run; the output is
-committed. verl's file is loaded alone, without what it does not use of its package; of TRL's trainer its loss is called.
-
-    pip install --no-deps verl==0.9.1
-    pip install trl==1.16.0 torch==2.13.0 numpy
-    python tools/make_peer_method_goldens.py [SITE_PACKAGES of verl]
-"""
+"""tests/goldens/peer_method_cases.json: what verl's and TRL's own functions make of the batches of tests/goldens/method_cases.json, for
+src/methods/algorithm_cases_test.cpp. verl's file is loaded alone, without what it does not use of its package; of TRL's trainer its loss is
+called."""
 import collections
 import importlib.metadata
 import importlib.util
-import json
 import pathlib
 import sys
-import sysconfig
 import types
 
 import numpy as np
 import torch
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens"
-SITE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else sysconfig.get_paths()["purelib"])
-torch.set_default_dtype(torch.float64)
+from .common import MAKER, Source, rounded, write
+
+SITE = pathlib.Path(importlib.util.find_spec("verl").origin).parent.parent
 
 
 def stub(name, **values):
@@ -61,24 +53,14 @@ stub("verl.workers.config", ActorConfig=Config)
 sys.modules["verl.utils"].torch_functional = load("verl/utils/torch_functional", "verl.utils.torch_functional")
 core = load("verl/trainer/ppo/core_algos", "verl.trainer.ppo.core_algos")
 
-source = {case["id"]: case for case in json.loads((GOLDENS / "method_cases.json").read_text())["cases"]}
+source = Source()
 cases = []
-
-
-def rounded(x, digits=7):
-    if isinstance(x, torch.Tensor):
-        x = x.tolist()
-    return [rounded(v, digits) for v in x] if isinstance(x, list) else round(x, digits)
 
 
 def add(peer, id, expected, **changed):
     case = source[id]
     inputs = {**case["inputs"], **changed}
     cases.append({"id": f"{peer}: {id}", "method": case["method"], "variant": case["variant"], "inputs": inputs, "expected": expected})
-
-
-def tensor(id, key):
-    return torch.tensor(source[id]["inputs"][key], dtype=torch.float64)
 
 
 def at_the_end(rewards, mask):
@@ -89,7 +71,7 @@ def at_the_end(rewards, mask):
 
 # Advantages of one reward a response.
 def outcome(estimator, id, changed=None, **settings):
-    inputs, mask = {**source[id]["inputs"], **(changed or {})}, tensor(id, "mask")
+    inputs, mask = {**source[id]["inputs"], **(changed or {})}, source.tensor(id, "mask")
     found, _ = core.get_adv_estimator_fn(estimator)(token_level_rewards=at_the_end(torch.tensor(inputs["rewards"]), mask),
                                                     response_mask=mask, index=np.array(inputs["uid"]), **settings)
     add("verl", id, {"advantages": rounded(found * mask)}, **(changed or {}))
@@ -102,7 +84,7 @@ def gdpo():
     rewards = {"rewards": [r * h for r, h in zip(source["gdpo-verl-one"]["inputs"]["rewards"], held)]}
     outcome("gdpo", "gdpo-verl-one", rewards)
     for id in ("gdpo-verl-equal", "gdpo-verl-weighted"):
-        inputs, mask = source[id]["inputs"], tensor(id, "mask")
+        inputs, mask = source[id]["inputs"], source.tensor(id, "mask")
         terms = {name: [r * h for r, h in zip(term, held)] for name, term in inputs["terms"].items()}
         # A response without tokens: verl would put its reward before the first one.
         attended = torch.cat([torch.ones(len(mask), 1), torch.where(mask.sum(1, keepdim=True) > 0, mask, torch.eye(1, mask.shape[1]))], 1)
@@ -120,24 +102,24 @@ def advantages():
     outcome("gpg", "gpg-verl-groups")
     gdpo()
     for id in ("reinforce_pp-gamma-1.0", "reinforce_pp-gamma-0.9"):
-        mask = tensor(id, "mask")
+        mask = source.tensor(id, "mask")
         found, returns = core.get_adv_estimator_fn("reinforce_plus_plus")(
-            token_level_rewards=tensor(id, "token_rewards"), response_mask=mask, config=Config(gamma=source[id]["inputs"]["gamma"]))
+            token_level_rewards=source.tensor(id, "token_rewards"), response_mask=mask, config=Config(gamma=source[id]["inputs"]["gamma"]))
         add("verl", id, {"advantages": rounded(found * mask), "returns": rounded(returns * mask)})
     for id in ("ppo-gae-1.0", "ppo-gae-0.95"):
-        inputs, mask = source[id]["inputs"], tensor(id, "mask")
-        found, returns = core.compute_gae_advantage_return(tensor(id, "token_rewards"), tensor(id, "values"), mask,
+        inputs, mask = source[id]["inputs"], source.tensor(id, "mask")
+        found, returns = core.compute_gae_advantage_return(source.tensor(id, "token_rewards"), source.tensor(id, "values"), mask,
                                                            torch.tensor(inputs["gamma"]), torch.tensor(inputs["lam"]))
         add("verl", id, {"whitened_verl": rounded(found * mask), "returns": rounded(returns * mask)})
 
 
 # Losses of a mini-batch and their derivatives, which the program has before the mean: `share` undoes it.
 def loss(name, id, aggregation, settings, share=None):
-    mask = tensor(id, "mask")
+    mask = source.tensor(id, "mask")
     full = mask.sum(1) > 0  # verl's geo_mean divides by responses without tokens, too
-    lp = tensor(id, "logp").requires_grad_()
+    lp = source.tensor(id, "logp").requires_grad_()
     found, _ = core.get_policy_loss_fn(name)(
-        old_log_prob=tensor(id, "old_logp")[full], log_prob=lp[full], advantages=tensor(id, "advantages")[full], response_mask=mask[full],
+        old_log_prob=source.tensor(id, "old_logp")[full], log_prob=lp[full], advantages=source.tensor(id, "advantages")[full], response_mask=mask[full],
         loss_agg_mode=aggregation, config=Config(global_batch_info={}, **settings))
     found.backward()
     if share is None:
@@ -204,12 +186,12 @@ class Trainer(types.SimpleNamespace):
 
 def of_trl(id, **settings):
     """Loss and its derivative by the log-probs; without the responses that have no tokens, by which TRL divides, too."""
-    mask = tensor(id, "mask")
+    mask = source.tensor(id, "mask")
     full = mask.sum(1) > 0
-    lp = tensor(id, "logp").requires_grad_()
-    entropy = tensor(id, "entropy")[full] if "entropy" in source[id]["inputs"] else torch.zeros_like(mask[full])
+    lp = source.tensor(id, "logp").requires_grad_()
+    entropy = source.tensor(id, "entropy")[full] if "entropy" in source[id]["inputs"] else torch.zeros_like(mask[full])
     given = {"prompt_ids": torch.zeros(int(full.sum()), 1), "prompt_mask": torch.ones(int(full.sum()), 1), "completion_ids": mask[full],
-             "completion_mask": mask[full], "advantages": tensor(id, "advantages")[full], "old_per_token_logps": tensor(id, "old_logp")[full],
+             "completion_mask": mask[full], "advantages": source.tensor(id, "advantages")[full], "old_per_token_logps": source.tensor(id, "old_logp")[full],
              "num_items_in_batch": mask.sum()}
     found = GRPOTrainer._compute_loss(Trainer(lp[full], entropy, **settings), None, given)
     found.backward()
@@ -240,10 +222,9 @@ def trl():
                   "expected": {"loss": means}})
 
 
-advantages()
-losses()
-trl()
-about = "made by tools/make_peer_method_goldens.py with " + ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("verl", "trl"))
-text = json.dumps({"about": about, "cases": cases})
-(GOLDENS / "peer_method_cases.json").write_text(text.replace('{"id"', '\n{"id"') + "\n")
-print(len(cases), "cases")
+def make():
+    advantages()
+    losses()
+    trl()
+    about = f"made by {MAKER} with " + ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("verl", "trl"))
+    write("peer_method_cases.json", about, cases)

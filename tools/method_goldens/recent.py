@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from method_goldens_all import column, rows_of, whitened
+from .catalogue import column, rows_of, whitened
 
 
 def mean(xs):

@@ -1,34 +1,16 @@
-#!/usr/bin/env python3
-"""Writes tests/goldens/released_method_cases.json: what the functions that authors released make of batches of
-tests/goldens/method_cases.json, for src/methods/released_code_test.cpp. Those repositories are whole copies of a trainer that no
-package installs, so what one function of each computes is written here anew, in its own order, on padded rows in torch; the
-repository, the file and the function are named. Never needed to build or run; the output is committed.
-
-    python3 tools/make_released_method_goldens.py
-"""
-import json
-import pathlib
-
+"""tests/goldens/released_method_cases.json: what the functions that authors released make of batches of tests/goldens/method_cases.json,
+for src/methods/released_code_test.cpp. Those repositories are whole copies of a trainer that no package installs, so what one function of
+each computes is written here anew, in its own order, on padded rows in torch; the repository, the file and the function are named."""
 import torch
 
-GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens"
-torch.set_default_dtype(torch.float64)
-source = {case["id"]: case for case in json.loads((GOLDENS / "method_cases.json").read_text())["cases"]}
+from .common import MAKER, Source, rounded, torch_version, write
+
 cases = []
-
-
-def rounded(x, digits=7):
-    if isinstance(x, torch.Tensor):
-        x = x.tolist()
-    return [rounded(v, digits) for v in x] if isinstance(x, list) else round(x, digits)
+source = Source()
 
 
 def add(repository, id, method, variant, inputs, expected):
     cases.append({"id": f"{repository}: {id}", "method": method, "variant": variant, "inputs": inputs, "expected": expected})
-
-
-def tensor(id, key):
-    return torch.tensor(source[id]["inputs"][key], dtype=torch.float64)
 
 
 def group_scores(rewards, uid, eps=1e-6):
@@ -58,11 +40,11 @@ def stare_weights(log_prob, advantages, mask, both, top, amplify, attenuate):
 
 def stare():
     id = "objective-0"
-    given, mask = source[id]["inputs"], tensor(id, "mask")
-    old, A, H = tensor(id, "old_logp"), tensor(id, "advantages"), tensor(id, "entropy")
+    given, mask = source[id]["inputs"], source.tensor(id, "mask")
+    old, A, H = source.tensor(id, "old_logp"), source.tensor(id, "advantages"), source.tensor(id, "entropy")
     mean_entropy = float((H * mask).sum() / mask.sum())
     for name, both, top, target in (("one side", False, 0.1, 100), ("both sides", True, 0.25, 100), ("above the target", True, 0.25, mean_entropy / 2)):
-        lp = tensor(id, "logp").requires_grad_()
+        lp = source.tensor(id, "logp").requires_grad_()
         ratio = torch.exp((lp - old).clamp(-20, 20))
         plain = torch.maximum(-A * ratio, -A * ratio.clamp(1 - given["clip_low"], 1 + given["clip_high"]))
         plain = torch.where(A < 0, torch.minimum(plain, -A * given["clip_c"]), plain)
@@ -80,7 +62,7 @@ def stare():
 # "token-weighted", token_weighted_metric = "prob", positive low and negative high tokens.
 def a3po():
     acc, uid = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0], source["grpo-groups-ddof1-reward"]["inputs"]["uid"]
-    old, mask = tensor("objective-0", "old_logp"), tensor("objective-0", "mask")
+    old, mask = source.tensor("objective-0", "old_logp"), source.tensor("objective-0", "mask")
     for name, share, low, high in (("a fifth", 0.2, 5.0, 5.0), ("a half", 0.5, 3.0, 1.5)):
         A = group_scores([float(a) for a in acc], uid)[:, None] * mask
         for i in range(len(acc)):
@@ -98,7 +80,7 @@ def a3po():
 # old_log_prob; the policy loss multiplies each token's loss by the weight.
 def steer():
     uid = source["grpo-groups-ddof1-reward"]["inputs"]["uid"]
-    rewards, mask, old, H = source["grpo-groups-ddof1-reward"]["inputs"]["rewards"], *(tensor("objective-0", k) for k in ("mask", "old_logp", "entropy"))
+    rewards, mask, old, H = source["grpo-groups-ddof1-reward"]["inputs"]["rewards"], *(source.tensor("objective-0", k) for k in ("mask", "old_logp", "entropy"))
     A = group_scores(rewards, uid)[:, None] * mask
     p = torch.exp(old).clamp(1e-8, 1 - 1e-8)
     metric = (A / torch.exp(old).clamp(1e-8, 1) * (p * (1 - p) * (torch.log(p) + H))).abs()
@@ -113,10 +95,8 @@ def steer():
         add("zz-haooo/STEER", form, "steer", form, inputs, {"advantages": rounded(w * A), "w": rounded(w * mask)})
 
 
-stare()
-a3po()
-steer()
-about = f"made by tools/make_released_method_goldens.py, torch {torch.__version__.split('+')[0]} float64"
-text = json.dumps({"about": about, "cases": cases})
-(GOLDENS / "released_method_cases.json").write_text(text.replace('{"id"', '\n{"id"') + "\n")
-print(len(cases), "cases")
+def make():
+    stare()
+    a3po()
+    steer()
+    write("released_method_cases.json", f"made by {MAKER}, torch {torch_version()} float64", cases)

@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from method_goldens_all import column, rows_of
+from .catalogue import column, rows_of
 
 ACC = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0]
 

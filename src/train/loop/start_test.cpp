@@ -1,0 +1,88 @@
+// How a run starts and goes on: what is refused before anything is written, and what a resume asks consent for.
+#include "train/loop/start.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "support/engine/tiny_training.h"
+
+namespace ucas {
+namespace {
+
+using testing::TinyTraining;
+using testing::train;
+
+// "kind: message" of the error, "" where there is none.
+std::string refusal_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return str(error.word(), ": ", error.what());
+  }
+  return "";
+}
+
+TEST(start_of_training, a_config_that_cannot_run_is_refused_before_a_directory_is_made) {
+  const TinyTraining tiny;
+  const std::pair<const char*, const char*> refused[] = {
+      {"rollout.response_length = 80", "max_position_embeddings = 96"},
+      {"data.files = [\"nowhere.jsonl\"]", "nowhere.jsonl"},
+      {"model = \"nowhere\"", "nowhere"},
+      {"train.test_freq = 1", "data.val_files"},
+  };
+  for (const auto& [option, said] : refused) {
+    const std::string refusal = refusal_of([&] { open_training(tiny.config(option), tiny.out(), "test"); });
+    EXPECT_NE(refusal.find(said), std::string::npos) << option << ": " << refusal;
+    EXPECT_FALSE(exists(tiny.out())) << option;
+  }
+}
+
+TEST(start_of_training, a_directory_that_holds_a_run_is_not_written_to_and_resume_is_named) {
+  const TinyTraining tiny;
+  train(tiny.config("train.steps = 1"), tiny.out());
+  const testing::TrainedResult before = testing::result_of(tiny.out());
+  const std::string refusal = refusal_of([&] { open_training(tiny.config(), tiny.out(), "test"); });
+  EXPECT_NE(refusal.find("--resume"), std::string::npos) << refusal;
+  EXPECT_EQ(testing::result_of(tiny.out()), before);
+}
+
+TEST(start_of_training, a_resume_refuses_an_option_that_would_change_results_and_takes_one_that_does_not) {
+  const TinyTraining tiny;
+  train(tiny.config("train.steps = 1"), tiny.out());
+  const std::string refusal =
+      refusal_of([&] { resume_training(tiny.out(), {{"rollout.n", int64_t{8}, "--rollout.n"}}); });
+  EXPECT_NE(refusal.find("--rollout.n: cannot change on --resume"), std::string::npos) << refusal;
+  const Training t = resume_training(tiny.out(), {{"train.save_freq", int64_t{1}, "--train.save_freq"}});
+  EXPECT_EQ(t.config.train.save_freq, 1);
+  EXPECT_EQ(t.state.step, 1);
+}
+
+TEST(start_of_training, a_resume_asks_for_consent_where_the_problems_are_others_and_keeps_it) {
+  const TinyTraining tiny;
+  train(tiny.config("train.steps = 1"), tiny.out());
+  const std::string problems = tiny.path_of("task/train.jsonl");
+  write_file(problems, read_file(tiny.path_of("task/test.jsonl"), 1 << 20));
+  const std::string refusal = refusal_of([&] { resume_training(tiny.out(), {}); });
+  EXPECT_NE(refusal.find("--allow-changes"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("data"), std::string::npos) << refusal;
+  const Training t = resume_training(tiny.out(), {{"allow-changes", true, "test"}});
+  EXPECT_EQ(t.state.step, 1);
+  EXPECT_TRUE(tiny.said("resuming all the same"));
+  EXPECT_EQ(t.run.remarks().size(), 1u);
+}
+
+TEST(start_of_training, a_run_without_its_checkpoints_is_not_begun_anew_without_being_told) {
+  const TinyTraining tiny;
+  train(tiny.config("train.steps = 2\ntrain.save_freq = 1"), tiny.out());
+  std::filesystem::remove_all(path_join(tiny.out(), "checkpoints"));
+  const std::string refusal = refusal_of([&] { resume_training(tiny.out(), {}); });
+  EXPECT_NE(refusal.find("holds no checkpoint"), std::string::npos) << refusal;
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,158 @@
+// The loop as a whole, on trainings that take a fraction of a second (tests/support/engine/tiny_training.h).
+#include "train/loop/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/files/file.h"
+#include "base/str.h"
+#include "core/metrics.h"
+#include "methods/registry.h"
+#include "records/run/steps.h"
+#include "support/engine/scripted_rollout.h"
+#include "support/engine/tiny_training.h"
+
+namespace ucas {
+namespace {
+
+using testing::RecordingObserver;
+using testing::result_of;
+using testing::TinyTraining;
+using testing::train;
+
+StepTable steps_of(const std::string& run) {
+  std::vector<std::string> remarks;
+  return read_steps(path_join(run, "steps.jsonl"), remarks);
+}
+
+std::string weights_at(const std::string& run, int64_t step) {
+  return read_file(path_join(RunDirectory::watch(run).checkpoint(step), "model.safetensors"), int64_t{1} << 24);
+}
+
+TEST(trainer, a_run_logs_each_step_and_ends_with_its_last_one_saved) {
+  const TinyTraining tiny;
+  EXPECT_EQ(train(tiny.config(), tiny.out()), kDone);
+  const StepTable steps = steps_of(tiny.out());
+  EXPECT_EQ(steps.step, (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(*steps.find(metric::train_groups_trained.key), (std::vector<double>{4, 4, 4}));
+  EXPECT_EQ(*steps.find(metric::train_updates.key), (std::vector<double>{2, 2, 2}));
+  EXPECT_EQ(*steps.find(metric::rollout_logprob_diff_max.key), (std::vector<double>{0, 0, 0})) << "bit-identical";
+  EXPECT_GT(steps.last(metric::actor_grad_norm.key), 0) << "lengths are rewarded differently";
+  EXPECT_TRUE(exists(RunDirectory::watch(tiny.out()).checkpoint(3)));
+  EXPECT_NE(weights_at(tiny.out(), 3), read_file(path_join(tiny.model(), "model.safetensors"), int64_t{1} << 24));
+}
+
+TEST(trainer, the_same_config_gives_the_same_weights_and_the_same_log) {
+  const TinyTraining tiny;
+  train(tiny.config(), tiny.out("a"));
+  train(tiny.config(), tiny.out("b"));
+  train(tiny.config("seed = 1"), tiny.out("c"));
+  EXPECT_EQ(result_of(tiny.out("a")), result_of(tiny.out("b")));
+  EXPECT_NE(result_of(tiny.out("a")).weights, result_of(tiny.out("c")).weights);
+}
+
+TEST(trainer, a_run_that_goes_on_equals_one_that_was_never_stopped) {
+  const TinyTraining tiny;
+  for (const char* method : {"grpo", "ppo", "prime"}) {
+    const std::string name = str("method.name = \"", method, "\"\n"), whole = tiny.out(str(method, "-whole"));
+    const std::string parts = tiny.out(str(method, "-parts"));
+    train(tiny.config(name + "train.steps = 4"), whole);
+    train(tiny.config(name + "train.steps = 2"), parts);
+    Training again = resume_training(parts, {{"train.steps", int64_t{4}, "test"}});
+    EXPECT_EQ(again.state.step, 2);
+    EXPECT_EQ(train(again), kDone);
+    EXPECT_EQ(result_of(whole), result_of(parts)) << method;
+  }
+}
+
+TEST(trainer, every_number_that_it_logs_is_declared) {
+  const TinyTraining tiny;
+  const std::string validated = str("data.val_files = [\"", tiny.path_of("task/dev.jsonl"),
+                                    "\"]\ntrain.test_freq = 1\ntrain.val_n = 2\ntrain.steps = 1\n");
+  const std::vector<std::string> configs = {
+      "method.name = \"ucas\"\nreward.weights = [\"answer=1\", \"length=0.5\"]\nobjective.tis = \"token\"\n",
+      "method.name = \"ppo\"\nreward.kl_coeff = 0.1\nreference.sync_steps = 1\nobjective.reject = \"token_ratio\"\n",
+      "method.name = \"prime\"\nobjective.kl_coeff = 0.1\nobjective.entropy_target = 2.0\n",
+      str("method.name = \"distill\"\nmethod.teacher = \"", tiny.model(), "\"\n"),
+      "method.name = \"dapo\"\nobjective.keep_mixed_groups = true\n",
+  };
+  std::set<std::string> logged;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    train(tiny.config(validated + configs[i]), tiny.out(str(i)));
+    for (const auto& [key, values] : steps_of(tiny.out(str(i))).column) {
+      logged.insert(key);
+      EXPECT_NE(find_any_metric(key), nullptr) << key << " is written, and core/metrics.inc has no row for it";
+    }
+  }
+  for (const Metric* some :
+       {&metric::critic_vf_loss, &metric::prm_ce_loss, &metric::actor_reward_kl_penalty, &metric::actor_entropy_coeff,
+        &metric::timing_teacher, &metric::rollout_tis_weight_mean, &metric::rollout_rejected_share}) {
+    EXPECT_TRUE(logged.contains(some->key)) << some->key;
+  }
+}
+
+TEST(trainer, a_step_without_a_mixed_group_learns_nothing_and_is_counted) {
+  const TinyTraining tiny;
+  Training t = open_training(tiny.config("objective.keep_mixed_groups = true\ndata.max_num_gen_batches = 1\n"
+                                         "train.steps = 2\nreward.overlong_buffer = 0\n"),
+                             tiny.out(), "test");
+  const int32_t end = t.stop_ids.at(0);
+  t.rollout =
+      std::make_unique<ScriptedRollout>([&](uint32_t, uint32_t, uint32_t) { return std::vector<int32_t>{end}; });
+  EXPECT_EQ(train(t), kDone);
+  EXPECT_EQ(t.state.empty_steps, 2);
+  EXPECT_TRUE(tiny.said("nothing to learn from, step skipped"));
+  EXPECT_EQ(weights_at(tiny.out(), 2), read_file(path_join(tiny.model(), "model.safetensors"), int64_t{1} << 24));
+  EXPECT_EQ(steps_of(tiny.out()).last(metric::train_empty_steps.key), 2);
+}
+
+TEST(trainer, an_observer_hears_of_each_phase_in_order) {
+  const TinyTraining tiny;
+  Training t = open_training(tiny.config("train.steps = 2"), tiny.out(), "test");
+  RecordingObserver observer;
+  Trainer(t).run(observer);
+  EXPECT_EQ(observer.told, (std::vector<std::string>{"begin", "generating", "scoring", "updating", "step 1",
+                                                     "generating", "scoring", "updating", "step 2", "saving", "end"}));
+  EXPECT_EQ(observer.samples, 2);
+}
+
+TEST(trainer, a_bound_on_a_metric_ends_the_run_after_its_step) {
+  const TinyTraining tiny;
+  Training t =
+      open_training(tiny.config("train.steps = 9\ntrain.stop_when = [\"training/prompts > 7\"]"), tiny.out(), "test");
+  EXPECT_EQ(train(t), kDone);
+  EXPECT_EQ(t.state.step, 2);
+  EXPECT_NE(t.state.ended.find("training/prompts = 8"), std::string::npos) << t.state.ended;
+  EXPECT_TRUE(exists(RunDirectory::watch(tiny.out()).checkpoint(2)));
+}
+
+TEST(trainer, a_run_ends_where_validation_is_not_better_for_as_long_as_its_patience) {
+  const TinyTraining tiny;
+  Training t = open_training(
+      tiny.config(str("data.val_files = [\"", tiny.path_of("task/dev.jsonl"),
+                      "\"]\ntrain.steps = 9\ntrain.test_freq = 1\ntrain.val_before_train = false\ntrain.patience = 2\n"
+                      "train.best_metric = \"val-core/*/acc/mean@1\"")),
+      tiny.out(), "test");
+  EXPECT_EQ(train(t), kDone);
+  EXPECT_EQ(t.state.best.step, 1) << "a random model solves nothing, at any step";
+  EXPECT_EQ(t.state.step, 3);
+  EXPECT_TRUE(exists(RunDirectory::watch(tiny.out()).checkpoint(1))) << "the best one is kept";
+}
+
+TEST(trainer, masked_responses_and_a_cut_batch_change_no_count_of_what_was_generated) {
+  const TinyTraining tiny;
+  train(tiny.config("reward.truncated = \"mask\"\ntrain.steps = 1"), tiny.out("masked"));
+  train(tiny.config("train.steps = 1"), tiny.out("graded"));
+  const StepTable masked = steps_of(tiny.out("masked")), graded = steps_of(tiny.out("graded"));
+  for (const Metric* same : {&metric::train_generated_tokens, &metric::train_truncated_share,
+                             &metric::response_length.mean, &metric::train_groups_generated}) {
+    EXPECT_EQ(masked.last(same->key), graded.last(same->key)) << same->key;
+  }
+  EXPECT_LT(masked.last(metric::train_taught_token_share.key), graded.last(metric::train_taught_token_share.key));
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,248 @@
+// Ranks as threads of one process: what sharding/ranks.h promises, over memory that all of them see. Sums are in the
+// order of the ranks. Calls are compared by name, and where one rank has ended the others' next call is an
+// Error(ErrorKind::ranks), as between processes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/str.h"
+#include "sharding/ranks.h"
+
+namespace ucas::testing {
+
+class ThreadRanks final : public Ranks {
+ public:
+  // Runs body(ranks) in `size` threads; throws what the first rank that failed by itself has thrown.
+  static void run(int64_t size, const std::function<void(std::shared_ptr<Ranks>)>& body) {
+    auto hall = std::make_shared<Hall>(size);
+    std::vector<std::exception_ptr> failed(static_cast<size_t>(size));
+    std::vector<std::thread> threads;
+    for (int64_t rank = 0; rank < size; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          body(std::shared_ptr<Ranks>(new ThreadRanks(hall, rank)));
+        } catch (...) {
+          failed[static_cast<size_t>(rank)] = std::current_exception();
+        }
+        hall->leave();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::exception_ptr followed;  // of one that only lost another
+    for (const std::exception_ptr& failure : failed) {
+      if (!failure) continue;
+      try {
+        std::rethrow_exception(failure);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::ranks) throw;
+        followed = failure;
+      }
+    }
+    if (followed) std::rethrow_exception(followed);
+  }
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return hall_->size; }
+  RankLocation place() const override { return {.on_host = size(), .local = rank_, .sharing_cores = size()}; }
+  int64_t bytes() const override { return bytes_; }
+
+  void barrier(const char* what) override {
+    meet(what, {});
+    hall_->meet();
+  }
+
+  std::vector<std::string> all_gather(const char* what, const std::string& bytes) override {
+    bytes_ += static_cast<int64_t>(bytes.size());
+    meet(what, {.bytes = &bytes});
+    std::vector<std::string> all;
+    for (const Call& call : hall_->calls) all.push_back(*call.bytes);
+    hall_->meet();
+    return all;
+  }
+
+  void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
+    std::vector<std::vector<at::Tensor>> to(1);
+    to[0].assign(tensors.begin(), tensors.end());
+    sum_into(what, to, [](size_t) { return true; });
+  }
+
+  void reduce(const char* what, OfRanks to) override {
+    sum_into(what, to, [&](size_t rank) { return static_cast<int64_t>(rank) == rank_; });
+  }
+
+  using Ranks::broadcast;
+  void broadcast(const char* what, OfRanks from) override {
+    const at::NoGradGuard no_grad;
+    meet(what, {.of_ranks = from});
+    for (size_t r = 0; r < from.size(); ++r) {
+      for (size_t i = 0; i < from[r].size(); ++i) {
+        count(from[r][i]);
+        if (static_cast<int64_t>(r) != rank_) from[r][i].copy_(hall_->calls[r].of_ranks[r][i]);
+      }
+    }
+    hall_->meet();
+  }
+
+  void send(const char* /*what*/, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
+    const at::NoGradGuard no_grad;
+    const auto line = std::pair{from, to};
+    if (rank_ == from) {
+      std::vector<at::Tensor> copies;
+      for (const at::Tensor& tensor : tensors) copies.push_back(tensor.clone());
+      hall_->change([&] { hall_->sent[line].push_back(std::move(copies)); });
+    }
+    if (rank_ != to) return;
+    hall_->wait([&] { return !hall_->sent[line].empty(); });
+    std::vector<at::Tensor> copies;
+    hall_->change([&] {
+      copies = std::move(hall_->sent[line].front());
+      hall_->sent[line].pop_front();
+    });
+    for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(copies[i]);
+  }
+
+  void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
+               const std::function<void()>& turn) override {
+    const auto take_over = [&](int64_t from) {
+      const at::NoGradGuard no_grad;
+      const Call& call = hall_->calls[static_cast<size_t>(from)];
+      for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(call.tensors[i]);
+      bytes = *call.bytes;
+    };
+    meet(what, {.bytes = &bytes, .tensors = tensors});
+    for (int64_t at = 0; at < size(); ++at) {
+      if (at == rank_) {
+        if (at > 0) take_over(at - 1);
+        turn();
+      }
+      hall_->meet();
+    }
+    if (rank_ + 1 < size()) take_over(size() - 1);
+    hall_->meet();
+  }
+
+  int64_t add_to_counter(const std::string& name, int64_t more) override {
+    int64_t sum = 0;
+    hall_->change([&] { sum = hall_->counters[name] += more; });
+    return sum;
+  }
+  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
+    std::string value;
+    hall_->change([&] { value = hall_->values.try_emplace(name, bytes).first->second; });
+    return value;
+  }
+  void delete_keys(const std::vector<std::string>& names) override {
+    hall_->change([&] {
+      for (const std::string& name : names) {
+        hall_->counters.erase(name);
+        hall_->values.erase(name);
+      }
+    });
+  }
+
+ private:
+  // What a rank has given to the call that all are in.
+  struct Call {
+    std::string what = {};
+    const std::string* bytes = nullptr;
+    std::span<const at::Tensor> tensors = {};
+    OfRanks of_ranks = {};
+  };
+
+  // Where they meet.
+  struct Hall {
+    explicit Hall(int64_t ranks) : size(ranks), calls(static_cast<size_t>(ranks)) {}
+
+    void meet() {
+      std::unique_lock lock(mutex);
+      const int64_t now = meetings;
+      if (++arrived == size) {
+        arrived = 0;
+        ++meetings;
+        wake.notify_all();
+        return;
+      }
+      wake.wait(lock, [&] { return meetings != now || gone > 0; });
+      if (meetings == now) lost();
+    }
+    template <class Change>
+    void change(Change change) {
+      const std::lock_guard lock(mutex);
+      change();
+      wake.notify_all();
+    }
+    template <class Ready>
+    void wait(Ready ready) {
+      std::unique_lock lock(mutex);
+      wake.wait(lock, [&] { return ready() || gone > 0; });
+      if (!ready()) lost();
+    }
+    void leave() {
+      change([&] { ++gone; });
+    }
+    [[noreturn]] static void lost() { throw Error(ErrorKind::ranks, "another rank has ended", kNumeric); }
+
+    const int64_t size;
+    std::vector<Call> calls;
+    std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<at::Tensor>>> sent;
+    std::map<std::string, int64_t> counters;
+    std::map<std::string, std::string> values;
+    std::mutex mutex;
+    std::condition_variable wake;
+    int64_t arrived = 0, meetings = 0, gone = 0;
+  };
+
+  ThreadRanks(std::shared_ptr<Hall> hall, int64_t rank) : hall_(std::move(hall)), rank_(rank) {}
+
+  void count(const at::Tensor& tensor) { bytes_ += static_cast<int64_t>(tensor.nbytes()); }
+
+  // All have called, and it was the same call.
+  void meet(const char* what, Call mine) {
+    mine.what = what;
+    hall_->calls[static_cast<size_t>(rank_)] = mine;
+    hall_->meet();
+    for (size_t r = 0; r < hall_->calls.size(); ++r) {
+      if (hall_->calls[r].what == what) continue;
+      throw Error(ErrorKind::ranks, str("rank ", rank_, " is at ", what, ", rank ", r, " at ", hall_->calls[r].what),
+                  kNumeric);
+    }
+  }
+
+  // What is for rank r, where `wanted(r)`.
+  template <class Wanted>
+  void sum_into(const char* what, OfRanks to, Wanted wanted) {
+    const at::NoGradGuard no_grad;
+    meet(what, {.of_ranks = to});
+    std::vector<std::pair<at::Tensor, at::Tensor>> sums;  // and where each belongs
+    for (size_t r = 0; r < to.size(); ++r) {
+      for (size_t i = 0; i < to[r].size(); ++i) {
+        count(to[r][i]);
+        if (!wanted(r)) continue;
+        at::Tensor sum = hall_->calls[0].of_ranks[r][i].clone();
+        for (size_t from = 1; from < hall_->calls.size(); ++from) sum.add_(hall_->calls[from].of_ranks[r][i]);
+        sums.emplace_back(std::move(sum), to[r][i]);
+      }
+    }
+    hall_->meet();
+    for (auto& [sum, place] : sums) place.copy_(sum);
+    hall_->meet();
+  }
+
+  const std::shared_ptr<Hall> hall_;
+  const int64_t rank_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace ucas::testing
