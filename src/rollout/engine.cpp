@@ -64,8 +64,7 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
     samples += std::max<int64_t>(job.samples, 0);
     longest.whole = std::max(longest.whole, prompt + response);
     longest.prompt = std::max(longest.prompt, prompt);
-    // One that has begun elsewhere is read into its own place with its prompt.
-    longest.response = std::max(longest.response, job.begun != nullptr ? prompt + response : response);
+    longest.response = std::max(longest.response, response);
   }
   samples = std::max(samples, request.room_responses);
   // Those that join may be any number, of which each response active may be another's.
@@ -105,7 +104,6 @@ class Run {
   bool prefill_next();
   void admit(const std::vector<Scheduler::Admission>& admissions);
   void decode_step();
-  void hand_over();
   SampleRequest ask(size_t result, int64_t row) const;
   bool take(size_t result, const SampledToken& sampled);
   [[noreturn]] void not_finite(const Sampled& response) const;
@@ -161,14 +159,11 @@ void Run::add(std::span<const PromptJob> jobs) {
                "room for those that join");
     longest_prompt_ = std::max(longest_prompt_, prompt);
     first_result_.push_back(results_.size());
-    const Sampled* begun = std::exchange(jobs_[j].begun, nullptr);
     for (int64_t i = 0; i < jobs_[j].samples; ++i) {
-      if (begun != nullptr) set_aside_.push_back(results_.size());
-      Sampled& response = results_.emplace_back(begun != nullptr ? *begun : Sampled());
+      Sampled& response = results_.emplace_back();
       response.job = static_cast<int64_t>(j);
       response.sample = jobs_[j].first_sample + static_cast<uint32_t>(i);
     }
-    if (begun != nullptr) jobs_[j].samples = 0;  // nothing of it is left to begin
   }
   done_.resize(results_.size());
   scheduler_.extend(jobs_);
@@ -194,7 +189,6 @@ std::vector<Sampled> Run::finish() {
     progressed();
     doing.say_now_and_then([this] { return state(); });
     decode_step();
-    hand_over();
   }
   std::vector<Sampled> ended;
   for (size_t i = 0; i < results_.size(); ++i) {
@@ -340,31 +334,6 @@ void Run::decode_step() {
     }
   }
   live_ = std::move(still);
-}
-
-// Stolen sequences leave this run.
-void Run::hand_over() {
-  if (!request_.offer) return;
-  std::vector<const Sampled*> under_way;
-  for (const size_t result : set_aside_) under_way.push_back(&results_[result]);
-  for (const Live& live : live_) under_way.push_back(&results_[live.result]);
-  std::vector<size_t> gone;
-  for (const Sampled* response : request_.offer(std::move(under_way))) {
-    gone.push_back(static_cast<size_t>(response - results_.data()));
-  }
-  const auto is_gone = [&](size_t result) { return std::ranges::find(gone, result) != gone.end(); };
-  for (const Live& live : live_) {
-    if (!is_gone(live.result)) continue;
-    cache_->release(live.slot);
-    free_slots_.push_back(live.slot);
-  }
-  std::erase_if(live_, [&](const Live& live) { return is_gone(live.result); });
-  std::erase_if(set_aside_, is_gone);
-  for (const size_t result : gone) {
-    const int64_t its = results_[result].job;
-    results_[result] = {};  // frees its vectors
-    results_[result].job = its;
-  }
 }
 
 // The next token of a response, from this row of logits.

@@ -243,54 +243,6 @@ TEST(engine, jobs_that_join_a_run_are_answered_as_if_they_had_been_there_from_th
   }
 }
 
-TEST(engine, a_response_that_goes_on_in_another_run_has_the_bits_of_one_that_stayed) {
-  auto model = testing::task_model();
-  const auto prompts = random_prompts(5, 12, 58);
-  const auto jobs = jobs_of(prompts, 3);
-  RolloutRequest request = request_of(jobs, {.temperature = 0.9, .top_p = 0.9, .max_tokens = 24});
-  const auto whole = make_engine(*model)->run(request);
-  for (const int64_t slots : {64, 4}) {  // with and without some that have to wait
-    RolloutRequest here = request;
-    std::vector<Sampled> left;
-    int64_t steps = 0, told = 0;
-    here.on_response = [&](const Sampled&) { ++told; };
-    here.offer = [&](std::vector<const Sampled*> under_way) {
-      if (++steps % 5 != 0) return std::vector<const Sampled*>();
-      under_way.resize(under_way.size() / 2);
-      for (const Sampled* s : under_way) left.push_back(*s);
-      return under_way;
-    };
-    auto all = make_engine(*model, {.max_slots = slots})->run(here);
-    ASSERT_GT(left.size(), 3u);
-    EXPECT_EQ(all.size() + left.size(), whole.size());
-    EXPECT_EQ(told, std::ssize(all));
-    std::vector<PromptJob> moved;
-    for (const Sampled& s : left) {
-      moved.push_back(jobs[static_cast<size_t>(s.job)]);
-      moved.back().samples = 1;
-      moved.back().first_sample = s.sample;
-      moved.back().begun = &s;
-    }
-    request.jobs = moved;
-    for (Sampled& s : make_engine(*model, {.max_slots = 3})->run(request)) {
-      s.job = left[static_cast<size_t>(s.job)].job;
-      all.push_back(std::move(s));
-    }
-    request.jobs = jobs;
-    std::ranges::sort(all, {}, [](const Sampled& s) { return std::pair(s.job, s.sample); });
-    ASSERT_EQ(all.size(), whole.size());
-    for (size_t i = 0; i < whole.size(); ++i) {
-      EXPECT_EQ(all[i].token, whole[i].token);
-      EXPECT_EQ(all[i].finished, whole[i].finished);
-      EXPECT_EQ(all[i].logprob, whole[i].logprob);
-      EXPECT_EQ(all[i].whole_logprob, whole[i].whole_logprob);
-      EXPECT_EQ(all[i].entropy, whole[i].entropy);
-      EXPECT_EQ(all[i].confidence, whole[i].confidence);
-      EXPECT_EQ(all[i].logit, whole[i].logit);
-    }
-  }
-}
-
 TEST(engine, a_response_that_nobody_wants_ends_there_and_the_others_do_not_notice) {
   FakeModel model;
   const auto prompts = random_prompts(4, 8, 23);

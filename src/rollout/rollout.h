@@ -14,8 +14,6 @@
 
 namespace ucas {
 
-struct Sampled;
-
 struct PromptJob {
   std::span<const int32_t> prompt;  // token ids, at least one
   uint32_t problem = 0;             // key of its randomness (rng.h), and for the caller
@@ -25,9 +23,6 @@ struct PromptJob {
   bool greedy = false;                     // the most probable token, whatever the request's temperature
   int64_t max_tokens = 0;                  // 0 = the request's
   std::span<const int32_t> stop_ids = {};  // empty = the request's
-  // Tokens of its one response that another rank sampled, one at least: it continues from there. Stays where it is
-  // until the run has taken the job.
-  const Sampled* begun = nullptr;
 };
 
 struct Sampled {    // one response; all vectors have its length, end token included
@@ -60,10 +55,6 @@ struct RolloutRequest {
   // its prompt of at most this many tokens.
   std::function<std::vector<PromptJob>()> more;
   int64_t room_responses = 0, room_tokens = 0;
-  // Work stealing: gets the active sequences once per decode step; those that it returns continue on another rank
-  //   // (PromptJob::begun) and leave this run.
-  std::function<std::vector<const Sampled*>(std::vector<const Sampled*>)> offer;
-  std::function<void(int64_t)> on_moved;  // of a run of several processes, at its end: how many responses went on so
   // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
   std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number

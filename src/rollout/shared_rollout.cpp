@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/text/json.h"
 #include "rollout/sampled_bytes.h"
-#include "rollout/work_stealing.h"
 
 namespace ucas {
 
@@ -21,11 +20,7 @@ constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
 class OwnPart {
  public:
   OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
-      : request_(request),
-        ranks_(ranks),
-        claims_(claims),
-        name_(str("prompts/", ranks.next_number())),
-        moved_(ranks, name_) {
+      : request_(request), ranks_(ranks), claims_(claims), name_(str("prompts/", ranks.next_number())) {
     const auto count = std::ssize(request.jobs);
     dealt_ = claims && count >= 2 * ranks.size() ? count - count / kClaimed : count;
     for (int64_t job = ranks.rank(); job < dealt_; job += ranks.size()) jobs_.push_back(taken(job));
@@ -35,13 +30,8 @@ class OwnPart {
 
   std::vector<Sampled> sampler(Rollout& own) {
     if (claims_ && jobs_.empty()) jobs_ = claimed();
-    std::vector<Sampled> sampled = jobs_.empty() ? std::vector<Sampled>() : sampled_of_jobs(own);
-    if (claims_) moved_.leave();
-    return sampled;
+    return jobs_.empty() ? std::vector<Sampled>() : sampled_of_jobs(own);
   }
-  int64_t taken_over() const { return moved_.taken_so_far(); }
-  // After all have exchanged what they drew.
-  void end() { moved_.forget(); }
 
  private:
   std::vector<Sampled> sampled_of_jobs(Rollout& own) {
@@ -57,7 +47,6 @@ class OwnPart {
     if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
     if (claims_) {
       mine.more = [this] { return claimed(); };
-      mine.offer = [this](std::vector<const Sampled*> under_way) { return given_of(std::move(under_way)); };
       for (const PromptJob& job : request_.jobs) {
         mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most_tokens(job));
       }
@@ -82,40 +71,13 @@ class OwnPart {
       all_claimed_ = job >= std::ssize(request_.jobs);
       if (!all_claimed_) jobs.push_back(taken(job));
     }
-    return all_claimed_ && under_way_ == 0 ? gone_on_with() : jobs;
-  }
-
-  // What another rank began, each response a job of its own.
-  std::vector<PromptJob> gone_on_with() {
-    begun_ = moved_.taken(request_.should_stop);
-    std::vector<PromptJob> jobs;
-    for (const Sampled& response : begun_) {
-      PromptJob& job = jobs.emplace_back(request_.jobs[response.job]);
-      job.samples = 1;
-      job.first_sample = response.sample;
-      job.begun = &response;
-      number_.push_back(response.job);
-    }
-    under_way_ += std::ssize(jobs);
     return jobs;
-  }
-  std::vector<const Sampled*> given_of(std::vector<const Sampled*> under_way) {
-    const auto cost = [this](const Sampled& s) -> WorkStealing::Cost {
-      const PromptJob& job = request_.jobs[number_[s.job]];
-      const auto made = std::ssize(s.token);
-      return {.left = most_tokens(job) - made, .known = std::ssize(job.prompt) + made};
-    };
-    auto given = moved_.given_of(std::move(under_way), cost, [this](int64_t job) { return number_[job]; });
-    under_way_ -= std::ssize(given);
-    return given;
   }
 
   const RolloutRequest& request_;
   Ranks& ranks_;
   const bool claims_;
   const std::string name_;
-  WorkStealing moved_;
-  std::vector<Sampled> begun_;
   int64_t dealt_ = 0;  // prompts before this one are assigned from the start
   std::vector<PromptJob> jobs_;
   std::vector<int64_t> number_;  // among all prompts, of each that is sampled here
@@ -140,7 +102,6 @@ class SharedRollout final : public Rollout {
         all.push_back(std::move(s));
       }
     }
-    if (claims_) end(part, request);
     std::ranges::sort(
         all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
     if (!stopped) check_all_there(all, request);
@@ -171,15 +132,6 @@ class SharedRollout final : public Rollout {
       if (at - first != static_cast<size_t>(request.jobs[job].samples)) refuse(job);
     }
     if (at != all.size()) refuse(std::ssize(request.jobs) - 1);
-  }
-
-  void end(OwnPart& part, const RolloutRequest& request) {
-    part.end();
-    if (!request.on_moved) return;
-    int64_t moved = 0;
-    for (const std::string& text : ranks_.all_gather("moved responses", std::to_string(part.taken_over())))
-      moved += std::stoll(text);
-    request.on_moved(moved);
   }
 
   Rollout& own_;

@@ -1,7 +1,7 @@
 // Sampling on all ranks: each takes every size-th prompt, and all get all responses, as from one process. A response
 // depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. With `claims` the last quarter of
 // the prompts is unassigned at first: a rank that has finished half of its responses takes one prompt after another
-// from an atomic counter, and an idle rank steals active sequences (rollout/work_stealing.h).
+// from an atomic counter.
 #pragma once
 
 #include <functional>

@@ -30,19 +30,9 @@ class Alone final : public Ranks {
     turn();
   }
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
-    return settled_.try_emplace(name, bytes).first->second;
-  }
-  void delete_keys(const std::vector<std::string>& names) override {
-    for (const std::string& name : names) {
-      counted_.erase(name);
-      settled_.erase(name);
-    }
-  }
 
  private:
   std::map<std::string, int64_t> counted_;
-  std::map<std::string, std::string> settled_;
 };
 
 // A number of the environment.

@@ -1,7 +1,7 @@
 // Ranks: processes that train one policy together. Each samples a shard of the prompts and computes a shard of the
 // gradients; all hold the same batch, advantages and weights. Only rank 0 writes. One rank by default. Under torchrun,
 // or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo; for CUDA tensors
-// see sharding/ranks_device.h. Every call but send() and those on the store is a collective: all ranks make it, in
+// see sharding/ranks_device.h. Every call but send() and the counter is a collective: all ranks make it, in
 // order. `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error that
 // names both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
 #pragma once
@@ -67,10 +67,6 @@ class Ranks {
   virtual int64_t add_to_counter(const std::string& name, int64_t more) = 0;
   // Atomic counter: the number of this call among those of all ranks with this name, from 0 on.
   int64_t next_in_counter(const std::string& name) { return add_to_counter(name, 1) - 1; }
-  // First writer wins (compare-and-set); returns the stored value. 1 byte to a few MB.
-  virtual std::string first_writer_wins(const std::string& name, const std::string& bytes) = 0;
-  // Frees these keys of the store.
-  virtual void delete_keys(const std::vector<std::string>& names) = 0;
 
   // Of calls that all ranks make: the same number on each, for names.
   int64_t next_number() { return number_++; }

@@ -156,17 +156,6 @@ class GlooRanks final : public Ranks {
     called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
     return sum;
   }
-  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
-    std::string decided;
-    called("moving responses", [&] { decided = store_->compareSet("ucas/" + name, "", bytes); });
-    if (decided == bytes) bytes_ += static_cast<int64_t>(bytes.size());
-    return decided;
-  }
-  void delete_keys(const std::vector<std::string>& names) override {
-    called("moving responses", [&] {
-      for (const std::string& name : names) store_->deleteKey("ucas/" + name);
-    });
-  }
 
  private:
   // A call costs its latency: small tensors of one type travel side by side. All lie on one device.

@@ -23,12 +23,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/transformer.h"
-#include "rollout/engine.h"
-#include "rollout/sampled_bytes.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
-#include "support/engine/rollout_requests.h"
-#include "support/engine/small_models.h"
 #include "support/patience.h"
 #include "train/optimizer/optimizer.h"
 
@@ -371,85 +367,6 @@ TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
     return "";
   });
   EXPECT_EQ(said, std::vector<std::string>(3));
-}
-
-// A step whose responses are sampled by engines; the slow rank takes its time for each token.
-struct LongTails {
-  LongTails(std::vector<int64_t> samples, int64_t slow)
-      : prompts(testing::random_prompts(std::ssize(samples), 12, 58)), jobs(testing::jobs_of(prompts, 1)), slow(slow) {
-    for (size_t j = 0; j < jobs.size(); ++j) jobs[j].samples = samples[j];
-    request = testing::request_of(jobs, {.max_tokens = 120}, {});
-    request.on_moved = [this](int64_t count) { moved = count; };
-  }
-  std::string drawn_by_one() {
-    request.on_token = nullptr;
-    return sampled_bytes(make_engine(*testing::task_model())->run(request));
-  }
-  std::string sampler(Ranks& ranks) {
-    const auto model = testing::task_model();
-    const auto engine = make_engine(*model);
-    request.on_token = [&](int64_t job, uint32_t, int32_t) {
-      if (ranks.rank() == slow) dawdler.step();
-      if (on_token) on_token(job);
-    };
-    return sampled_bytes(share_rollout(*engine, ranks, true)->run(request));
-  }
-  std::vector<std::vector<int32_t>> prompts;
-  std::vector<PromptJob> jobs;
-  int64_t slow, moved = 0;
-  testing::Dawdler dawdler;
-  RolloutRequest request;
-  std::function<void(int64_t job)> on_token;
-};
-
-TEST(ranks, who_has_nothing_left_goes_on_with_responses_of_others_and_all_have_the_bits_of_one) {
-  struct Case {
-    int64_t size;
-    std::vector<int64_t> samples;
-    SamplingConfig sampling;
-    bool texts_end;
-  };
-  for (const Case& c :
-       {Case{2, {8, 4, 8}, {.max_tokens = 120}, false},
-        Case{2, {8, 4, 8}, {.temperature = 0.8, .top_p = 0.9, .max_tokens = 120}, true},
-        Case{2, {12, 12}, {.min_p = 0.02, .max_tokens = 120}, false}, Case{3, {16}, {.max_tokens = 120}, false}}) {
-    const auto said = in_processes(c.size, [&](Ranks& ranks) -> std::string {
-      LongTails step(c.samples, 0);
-      step.request.sampling = c.sampling;
-      if (c.texts_end) {
-        step.request.ends = [](const Sampled& s) { return s.token.size() > 40 && s.token.back() % 50 == 7; };
-      }
-      for (int again = 0; again < 2; ++again) {
-        const std::string all = step.sampler(ranks);
-        if (step.moved == 0) return "nothing moved";
-        if (all != step.drawn_by_one()) return str("other responses, ", step.moved, " moved");
-      }
-      return "";
-    });
-    EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(c.size)));
-  }
-}
-
-TEST(ranks, one_that_ends_with_responses_of_another_or_while_it_is_asked_for_some_stops_all) {
-  for (const bool taker : {true, false}) {
-    const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
-      LongTails step({taker ? 16 : 4, taker ? 4 : 16}, taker ? 0 : 1);
-      int64_t tokens = 0;
-      if (ranks.rank() == 1) {
-        step.on_token = [&](int64_t job) {
-          if (taker ? job == 0 : ++tokens == 250) _exit(0);
-        };
-      }
-      try {
-        step.sampler(ranks);
-      } catch (const Error& e) {
-        return e.what();
-      }
-      return "went on";
-    });
-    EXPECT_NE(said[0].find("has another rank ended?"), std::string::npos) << said[0];
-    EXPECT_EQ(said[1], "");
-  }
 }
 
 TEST(ranks, one_that_ends_is_told_of_by_the_others) {

@@ -61,20 +61,12 @@ if SHORT:
     clean()
     sys.exit(0)
 
-# Responses in flight go on elsewhere: long ones, of fewer prompts than share out, with all that is noted of their tokens.
+# Long responses of fewer prompts than share out, with all that is noted of their tokens.
 LONG = ("--update.reduce", "ordered", "--rollout.response_length", 200, "--rollout.temperature", 2, "--rollout.top_p", 0.95,
         "--rollout.n", 64, "--data.train_batch_size", 3, "--data.gen_batch_size", 3)
-
-
-def moved(run):
-    with open(os.path.join(run, "steps.jsonl")) as lines:
-        return sum(json.loads(line).get("perf/ranks/stolen_responses", 0) for line in lines)
-
-
 for size in (1, 2, 4):
     codes, said = finish(start(size, words(path(f"long-{size}"), *LONG)))
     check(codes == [0] * size, f"{size} processes draw long responses: {said[0][-300:]}")
-    check((moved(path(f"long-{size}")) > 0) == (size > 1), f"{size} processes move responses: {moved(path(f'long-{size}'))}")
     same_run(path(f"long-{size}"), path("long-1"), f"{size} processes, long responses")
 
 # What is computed of every token by passes of the trainer, of the policy and of a reference, is shared out to the bit, too.

@@ -5,7 +5,6 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -22,20 +21,5 @@ inline double cpu_seconds() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
-// Makes who calls it at each step several times as slow as who does not, on a machine of any speed.
-class Dawdler {
- public:
-  void step() {
-    using Clock = std::chrono::steady_clock;
-    const auto taken = std::clamp<Clock::duration>(Clock::now() - last_, std::chrono::microseconds(50),
-                                                   std::chrono::milliseconds(500));
-    std::this_thread::sleep_for(4 * taken);
-    last_ = Clock::now();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace ucas::testing

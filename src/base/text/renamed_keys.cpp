@@ -22,10 +22,9 @@ constexpr OptionRow kRenamedOptions[] = {
 };
 
 constexpr std::pair<std::string_view, std::string_view> kMetrics[] = {
-    {"perf/ranks/moved_responses", "perf/ranks/stolen_responses"},  // 0.2.0
-    {"rollout/hand_over_diff",     "rollout/weight_sync_diff"},
-    {"rollout/tried_again",        "rollout/retries"},
-    {"train/prompts_rested",       "train/prompts_in_cooldown"},
+    {"rollout/hand_over_diff", "rollout/weight_sync_diff"},  // 0.2.0
+    {"rollout/tried_again",    "rollout/retries"},
+    {"train/prompts_rested",   "train/prompts_in_cooldown"},
 };
 // clang-format on
 

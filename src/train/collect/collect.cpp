@@ -35,7 +35,7 @@ std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finis
 }
 
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
-                                std::map<int64_t, int64_t>& times_sampled, int64_t& moved) {
+                                std::map<int64_t, int64_t>& times_sampled) {
   const TrainRolloutConfig& rollout = c.config.rollout;
   std::vector<Candidate> candidates;
   if (problems.empty()) return candidates;
@@ -62,7 +62,6 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
     const int64_t p = candidates[s.job].problem;
     c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s.token, s.finished); });
   };
-  request.on_moved = [&](int64_t count) { moved += count; };
   for (Sampled& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
     candidate.text.push_back(text_of(c, s.token, s.finished));
@@ -268,7 +267,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     double began = now_seconds();
     set_phase(str("step ", step, ", generating"));
     const std::vector<int64_t> problems = next_problems(config, step, data, cursor, stats.skipped_in_cooldown);
-    std::vector<Candidate> candidates = generate(*this, step, problems, times_sampled, stats.moved);  // o_i ~ pi_old
+    std::vector<Candidate> candidates = generate(*this, step, problems, times_sampled);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
     const bool stops = should_stop && should_stop();
     if (agree ? agree(stops) : stops) {

@@ -47,7 +47,6 @@ struct CollectStats {
   std::array<int64_t, 4> verdicts{};    // by VerdictKind
   std::vector<std::string> unreadable;  // the first of those without an answer
   double correct_share = 0;             // of all graded responses
-  int64_t moved = 0;                    // responses that one rank began and another one ended
   double seconds_gen = 0, seconds_reward = 0;
 };
 
