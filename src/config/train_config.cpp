@@ -96,8 +96,13 @@ void TrainConfig::validate_settings() const {
     if (lora.rank > 0) {
       refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
     }
-  } else if (!rollout.servers.empty()) {
-    refuse("rollout.servers without rollout.backend: say sglang or vllm");
+  } else {
+    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: say sglang or vllm");
+    if (rollout.off_policy_steps > 0) {
+      refuse(
+          "rollout.off_policy_steps = 1 without servers would only move the sampling before the update: set it to 0, "
+          "or sample with servers (rollout.backend = \"sglang\" or \"vllm\")");
+    }
   }
   refuse.attempt([&] { reward.validate(); });
   if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {

@@ -25,9 +25,10 @@ void TrainRolloutConfig::fields(Fields& f) {
       "old_log_prob", old_log_prob,
       "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
       Effect::bookkeeping);
-  f.field("off_policy_steps", off_policy_steps, Range{0, 1},
-          "steps off-policy: 1 = sample with the weights from the start of the previous step; servers then sample "
-          "during the update");
+  f.field(
+      "off_policy_steps", off_policy_steps, Range{0, 1},
+      "steps off-policy: 1 = servers sample the next step during the update, with the weights from the start of the "
+      "step");
   f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
            Effect::procedure);
   f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",

@@ -1,7 +1,7 @@
 // One step off-policy (rollout.off_policy_steps = 1): the responses of step k + 1 are sampled with the weights that
-// step k starts from, before or during its update. They are saved with its checkpoint, because those weights no longer
+// step k starts from, during its update. They are saved with its checkpoint, because those weights no longer
 // exist on resume; so a resumed run has the bits of an uninterrupted one. Servers sample in a thread during the update;
-// without servers one follows the other. Owned by the trainer; borrows its collector.
+// of several ranks, before it. Owned by the trainer; borrows its collector.
 #pragma once
 
 #include <cstdint>

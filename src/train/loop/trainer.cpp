@@ -33,7 +33,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
   const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
-                    c.rollout.off_policy_steps == 0 && c.device == "cpu" && !tail && !c.needs().margin;
+                    c.device == "cpu" && !tail && !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
@@ -165,7 +165,7 @@ Trainer::Outcome Trainer::step() {
   if (made.out_of_prompts) return Outcome::out_of_prompts;
   if (number == 1) warn_of_unreadable(t_, made.stats);
   if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
-    prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
+    prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.ranks->alone());
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     batch.seed = seed;
@@ -259,7 +259,7 @@ Collected Trainer::collect(StepRecord& record) {
     ucas::count_warning(Warning::empty_step);
   }
   record.collected(made);
-  if (t_.served != nullptr || t_.config.rollout.off_policy_steps > 0) {
+  if (t_.served != nullptr) {
     record.metrics.set(metric::rollout_weights, static_cast<double>(weights));
     for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
   }
