@@ -3,36 +3,32 @@
 // and parentheses are all there is: no powers, no integer division, no joined digits, no sign before a number. Row in
 // registry.h.
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/str.h"
 #include "verify/math/read/extract.h"
 #include "verify/math/read/letters.h"
 #include "verify/registry.h"
+#include "verify/text/arithmetic.h"
 #include "verify/text/text_graders.h"
 
 namespace ucas {
 
 namespace {
 
+using arithmetic::Evaluation;
+using arithmetic::Fraction;
+using arithmetic::symbol_at;
+using arithmetic::symbols_of;
+using arithmetic::whole_number;
+
 constexpr size_t kExpressionLimit = 512;  // bytes
-constexpr int64_t kLargestNumber = 1'000'000'000;
-constexpr int kDeepest = 64;  // parentheses inside parentheses
 
 struct Countdown {
   int64_t target = 0;
   std::vector<int64_t> numbers;  // sorted
 };
-
-std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value > kLargestNumber) return std::nullopt;
-  return value < -kLargestNumber ? std::nullopt : std::optional(value);
-}
 
 std::optional<Countdown> read_countdown(std::string_view gold) {
   const size_t colon = gold.find(':');
@@ -50,52 +46,6 @@ std::optional<Countdown> read_countdown(std::string_view gold) {
   if (puzzle.numbers.empty()) return std::nullopt;
   std::ranges::sort(puzzle.numbers);
   return puzzle;
-}
-
-// Texts that stand for an operator or a parenthesis, the longer of two that begin alike first.
-constexpr std::pair<std::string_view, char> kSymbols[] = {
-    {"\\times", '*'}, {"\\cdot", '*'}, {"\\div", '/'},  {"\\left(", '('}, {"\\right)", ')'}, {"\u00d7", '*'},
-    {"\u00f7", '/'},  {"\u2212", '-'}, {"\u00b7", '*'}, {"+", '+'},       {"-", '-'},        {"*", '*'},
-    {"/", '/'},       {"(", '('},      {")", ')'},      {"=", '='}};
-
-// The operator or parenthesis that begins at `at`, or 0; `size` is how long its text is. An x that belongs to no word
-// multiplies.
-char symbol_at(std::string_view text, size_t at, size_t& size) {
-  const std::string_view rest = text.substr(at);
-  for (const auto& [written, symbol] : kSymbols) {
-    if (!rest.starts_with(written)) continue;
-    size = written.size();
-    return symbol;
-  }
-  const bool before = at > 0 && !math::is_letter(text[at - 1]),
-             after = at + 1 < text.size() && !math::is_letter(text[at + 1]);
-  size = 1;
-  return text[at] == 'x' && before && after ? '*' : '\0';
-}
-
-// The text as digits and symbols alone, "" where anything else stands in it. Blanks go, but those between two digits,
-// which keep two numbers apart.
-std::optional<std::string> symbols_of(std::string_view text) {
-  std::string plain;
-  for (size_t at = 0, size = 1; at < text.size(); at += size) {
-    size = 1;
-    const char c = text[at];
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      if (!plain.empty() && plain.back() != ' ') plain += ' ';
-    } else if (math::is_digit(c)) {
-      plain += c;
-    } else if (const char symbol = symbol_at(text, at, size); symbol != '\0') {
-      plain += symbol;
-    } else {
-      return std::nullopt;
-    }
-  }
-  std::string tight;
-  for (size_t i = 0; i < plain.size(); ++i) {
-    const bool between = i > 0 && i + 1 < plain.size() && math::is_digit(plain[i - 1]) && math::is_digit(plain[i + 1]);
-    if (plain[i] != ' ' || between) tight += plain[i];
-  }
-  return tight;
 }
 
 // The last stretch of a text that can be read as an expression with an operator: "so 3 * (5 + 2) = 21." has
@@ -144,102 +94,6 @@ std::string_view last_expression(std::string_view text) {
   if (end < text.size() && changes(text[end], kAfter)) return {};
   return trim(text.substr(begin, end - begin));
 }
-
-struct Fraction {
-  int64_t above = 0, below = 1;  // below > 0, without common divisor
-};
-
-// By recursive descent over symbols_of(). What fails says why.
-class Evaluation {
- public:
-  explicit Evaluation(std::string_view text) : text_(text) {}
-
-  std::optional<Fraction> run() {
-    const Fraction value = sum(0);
-    if (problem_ == nullptr && at_ != text_.size()) problem_ = "not an arithmetic expression";
-    return problem_ == nullptr ? std::optional(value) : std::nullopt;
-  }
-  const char* problem() const { return problem_; }  // nullptr: none
-  bool readable() const { return readable_; }       // it is an expression, though it has no value
-  const std::vector<int64_t>& numbers() const { return numbers_; }
-  int64_t operators() const { return operators_; }
-
- private:
-  Fraction fail(const char* problem, bool readable = false) {
-    if (problem_ == nullptr) {
-      problem_ = problem;
-      readable_ = readable;
-    }
-    at_ = text_.size();
-    return {};
-  }
-  char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-
-  // above / below in lowest terms, where both fit.
-  Fraction reduced(__int128 above, __int128 below) {
-    if (below == 0) return fail("divides by zero", true);
-    if (below < 0) above = -above, below = -below;
-    __int128 a = above < 0 ? -above : above, b = below;
-    while (b != 0) std::swap(a %= b, b);
-    if (a > 1) above /= a, below /= a;
-    constexpr __int128 kMost = INT64_MAX;
-    if (above > kMost || above < -kMost || below > kMost) return fail("its numbers are too large", true);
-    return {static_cast<int64_t>(above), static_cast<int64_t>(below)};
-  }
-  Fraction combine(char symbol, const Fraction& a, const Fraction& b) {
-    const __int128 aa = a.above, ab = a.below, ba = b.above, bb = b.below;
-    ++operators_;
-    if (symbol == '*') return reduced(aa * ba, ab * bb);
-    if (symbol == '/') return reduced(aa * bb, ab * ba);
-    // Each product is below 2^126, their sum below 2^127.
-    return reduced(symbol == '+' ? aa * bb + ba * ab : aa * bb - ba * ab, ab * bb);
-  }
-
-  Fraction sum(int depth) {
-    Fraction value = product(depth);
-    while (problem_ == nullptr && (next() == '+' || next() == '-')) {
-      const char symbol = text_[at_++];
-      value = combine(symbol, value, product(depth));
-    }
-    return value;
-  }
-  Fraction product(int depth) {
-    Fraction value = factor(depth);
-    while (problem_ == nullptr && (next() == '*' || next() == '/')) {
-      const char symbol = text_[at_++];
-      value = combine(symbol, value, factor(depth));
-    }
-    return value;
-  }
-  Fraction factor(int depth) {
-    if (problem_ != nullptr) return {};
-    if (next() == '(') {
-      if (depth == kDeepest) return fail("its parentheses are too deep");
-      ++at_;
-      const Fraction value = sum(depth + 1);
-      if (problem_ == nullptr && next() != ')') return fail("a parenthesis is not closed");
-      ++at_;
-      return value;
-    }
-    size_t end = at_;
-    while (end < text_.size() && math::is_digit(text_[end])) ++end;
-    if (end == at_) return fail("not an arithmetic expression");
-    const std::string_view digits = text_.substr(at_, end - at_);
-    if (digits.size() > 1 && digits[0] == '0') return fail("a number begins with 0");
-    const auto number = whole_number(digits);
-    if (!number) return fail("its numbers are too large", true);
-    at_ = end;
-    numbers_.push_back(*number);
-    return {*number, 1};
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  const char* problem_ = nullptr;
-  bool readable_ = false;
-  std::vector<int64_t> numbers_;
-  int64_t operators_ = 0;
-};
 
 // What a response gives as its expression, equations and all, as symbols.
 struct FoundExpression {
