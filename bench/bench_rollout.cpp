@@ -1,4 +1,4 @@
-// Rollout end to end and its parts, one thread, random weights. Items are generated tokens.
+// Rollouter end to end and its parts, one thread, random weights. Items are generated tokens.
 //   bench_rollout --benchmark_min_time=1
 // tiny: d 128, 4 layers, V 512, 16 prompts x 16 samples of 16 + 64 tokens. task: the embedded task's model.
 // rollout/decode is the share of the engine's time that is the model's own decode with its LM head; the rest is

@@ -92,6 +92,7 @@ void EvaluateOptions::fields(Fields& f) {
            "comparison; benchmarks name another");
   f.field("graders", graders, "graders by data source, SOURCE=GRADER; other sources use --grader");
   eval.fields(f);
+  environment.fields(f);
   served.fields(f);
   problems.fields(f);
   engine.fields(f);

@@ -11,6 +11,7 @@
 #include "data/prompts/templates.h"
 #include "evaluate/sources/config.h"
 #include "records/eval_config.h"
+#include "rollout/environment/config.h"
 #include "sampling/config.h"
 #include "verify/extract_option.h"
 #include "verify/registry.h"
@@ -69,6 +70,7 @@ struct EvaluateOptions {
   std::vector<std::string> graders;
   code::CodeOptions code;
   EvalConfig eval;
+  EnvironmentConfig environment;
   ServerOptions served;
   ProblemOptions problems;
   EngineConfig engine;

@@ -44,6 +44,7 @@ EvaluateOptions evaluation_of(const TrainConfig& c) {
   o.code = c.reward.code;
   o.eval.max_tokens = c.rollout.response_length;
   o.eval.dtype = c.dtype;
+  if (c.rollout.environment.some()) o.environment = c.rollout.environment;
   // A response that is masked in training has no loss there; it is graded all the same.
   o.eval.truncated = c.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
   if (c.train.val_n > 0) {

@@ -104,6 +104,17 @@ void TrainConfig::validate_settings() const {
           "or sample with servers (rollout.backend = \"sglang\" or \"vllm\")");
     }
   }
+  if (rollout.environment.some()) {
+    const std::string with = str("rollout.environment = \"", word_of(rollout.environment.kind), "\"");
+    if (rollout.backend != SampledBy::native) {
+      refuse(str(with, " with rollout.backend = \"", word_of(rollout.backend),
+                 "\": servers know of no inserts; leave rollout.backend at \"native\""));
+    }
+    if (device != "cpu") {
+      refuse(str(with, " with device = \"", device,
+                 "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\""));
+    }
+  }
   refuse.attempt([&] { reward.validate(); });
   if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,

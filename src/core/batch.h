@@ -1,5 +1,5 @@
 // One step's responses with everything that methods may read. Packed: token arrays hold the generated tokens of all
-// responses one after another, the end token included, no padding, no prompts.
+// responses one after another, the end token included, no padding, no prompts, no inserts of an environment.
 // Legend: B responses, G responses of one prompt, N = sum of response lengths.
 // Filled by train/collect (rollout with the sampler's H, C and l, verdicts, rewards) and train/signals/logprobs (old
 // policy); read by methods and objective. Slot t holds quantities of the distribution that produced token t.
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/inserts.h"
 #include "core/verdict.h"
 
 namespace ucas {
@@ -27,6 +28,9 @@ struct Response {
   float kl_penalty = 0;       // sum of its tokens' Batch::reward_kl
   float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit, or unless needed
   Verdict verdict;
+  std::vector<Insert> inserts = {};  // what an environment said between its tokens, ascending; none is in the arrays
+
+  int64_t length_with_inserts() const { return length + inserted_tokens(inserts); }
 };
 
 struct Group {                  // the responses o_1 .. o_G to one prompt

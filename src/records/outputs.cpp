@@ -12,6 +12,7 @@
 #include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "data/rows/jsonl.h"
+#include "records/run/inserts_json.h"
 
 namespace ucas {
 
@@ -26,7 +27,8 @@ constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the p
 
 OutputSettings settings_of(const JsonObject& r) {
   r.format(kOutputsFormat, "was the file written by another version of ucas?");
-  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "min_p", "seed", "dtype", "sources"});
+  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "min_p", "seed", "dtype", "environment",
+          "max_turns", "sources"});
   OutputSettings out;
   out.model = r.text("model");
   out.keys = r.text("keys");
@@ -36,6 +38,8 @@ OutputSettings settings_of(const JsonObject& r) {
   if (r.has("min_p")) out.min_p = r.number("min_p");
   out.seed = r.whole("seed", 0);
   if (r.has("dtype")) out.dtype = r.text("dtype");
+  out.environment = r.text_or("environment", "");
+  out.max_turns = r.whole_or("max_turns", 0);
   for (const JsonObject& s : r.children("sources")) {
     s.only({"name", "template", "prompts", "stop_ids", "max_tokens", "choices", "end_texts"});
     out.sources.push_back({s.text("name"), s.text("template"), s.text("prompts"), s.ids("stop_ids"),
@@ -46,7 +50,7 @@ OutputSettings settings_of(const JsonObject& r) {
 }
 
 Output output_of(const JsonObject& r) {
-  r.only({"source", "id", "sample", "text", "ids", "tokens", "finished", "logprob", "entropy", "confidence",
+  r.only({"source", "id", "sample", "text", "ids", "inserts", "tokens", "finished", "logprob", "entropy", "confidence",
           "choice_logprob"});
   const bool end_known = r.has("finished");  // null: not known
   return {.source = r.text("source"),
@@ -54,6 +58,7 @@ Output output_of(const JsonObject& r) {
           .sample = r.whole("sample", kGreedySample, UINT32_MAX),
           .text = r.text("text"),
           .ids = r.ids("ids"),
+          .inserts = inserts_of(r, std::ssize(r.ids("ids"))),
           .finished = !end_known || r.truth("finished"),
           .logprob = r.number("logprob"),
           .entropy = r.number("entropy"),
@@ -121,6 +126,10 @@ std::string ids_text(const std::vector<int32_t>& ids) {
   return "[" + join(words, ", ") + "]";
 }
 
+std::string shown(const OutputSettings& s) {
+  return s.environment.empty() ? "none" : str(s.environment, " for ", s.max_turns, " turns");
+}
+
 // The first difference as people say it: "temperature 0.6, this one 1"; "" if there is none.
 std::string difference(const OutputSettings& there, const OutputSettings& here, bool sampled) {
   const auto differ = [](const std::string& what, const auto& a, const auto& b) {
@@ -128,6 +137,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
   };
   std::vector<std::string> found = {there.model == here.model ? "" : "another model (its files have changed)",
                                     differ("dtype", there.dtype, here.dtype),
+                                    differ("environment", shown(there), shown(here)),
                                     differ("draws keyed by", there.keys, here.keys)};
   if (sampled) {
     found.push_back(differ("temperature", there.temperature, here.temperature));
@@ -167,6 +177,10 @@ std::string to_json_line(const OutputSettings& s) {
   // As files have it that are older than the choice.
   if (s.min_p > 0) line["min_p"] = s.min_p;
   if (s.dtype != "f32") line["dtype"] = s.dtype;
+  if (!s.environment.empty()) {
+    line["environment"] = s.environment;
+    line["max_turns"] = s.max_turns;
+  }
   line["sources"] = std::move(sources);
   return json_text(line) + "\n";
 }
@@ -177,6 +191,7 @@ std::string to_json_line(const Output& o) {
                       {"logprob", o.logprob}, {"entropy", o.entropy}, {"confidence", o.confidence}};
   if (!o.end_known) line["finished"] = nullptr;
   if (o.ids.empty() && o.tokens >= 0) line["tokens"] = o.tokens;
+  if (!o.inserts.empty()) line["inserts"] = OrderedJson::parse(inserts_json(o.inserts));
   if (!o.choice_logprob.empty()) line["choice_logprob"] = o.choice_logprob;
   return json_text(line) + "\n";
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files/file.h"
+#include "core/inserts.h"
 #include "core/problem.h"
 
 namespace ucas {
@@ -21,6 +22,7 @@ struct Output {
   int64_t sample = 0;      // kGreedySample, or 0 .. n-1
   std::string text;  // valid UTF-8 (other bytes replaced before grading): what is graded now and at any later time
   std::vector<int32_t> ids;            // token ids, end token included; empty: not known
+  std::vector<Insert> inserts;         // of an environment, between these; not in `text`
   bool finished = false;               // ended by a stop token; false: cut at the length limit
   double logprob = 0;                  // sum over the tokens, of the distribution sampled from
   double entropy = 0, confidence = 0;  // means over the tokens: H, and C(o|q) of Eq. 6
@@ -51,6 +53,8 @@ struct OutputSettings {
   double temperature = 1, top_p = 1, min_p = 0;
   int64_t top_k = 0, seed = 0;
   std::string dtype = "f32";    // the model computed in
+  std::string environment;      // that answered it; "" = none
+  int64_t max_turns = 0;        // where one did
   std::vector<Source> sources;  // in order of the suite
   bool operator==(const OutputSettings&) const = default;
 };

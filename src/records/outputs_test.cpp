@@ -71,16 +71,22 @@ TEST(evaluate_outputs, what_is_written_is_read_back_exactly) {
   std::vector<Output> all = {output("amc", "1", 1), output("aime", "2", kGreedySample), output("aime", "1", 0)};
   all[1].choice_logprob = {-1.5, -0.25};
   all[2].entropy = std::nan("");
+  all[0].inserts = {{1, {5, 6}, "<result>7</result>"}, {2, {8}, "\""}};
+  OutputSettings answered = settings();
+  answered.environment = "calculator";
+  answered.max_turns = 3;
   {
-    OutputJournal journal(place.path, settings());
+    OutputJournal journal(place.path, answered);
     for (const Output& o : all) journal.append(o);
   }
   const StoredOutputs stored = read_outputs(place.path);
-  EXPECT_EQ(stored.settings, settings());
+  EXPECT_EQ(stored.settings, answered);
+  EXPECT_SAYS(OutputJournal(place.path, settings()), "environment calculator for 3 turns, this one none");
   ASSERT_EQ(stored.outputs.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(stored.outputs[i].text, all[i].text);
     EXPECT_EQ(stored.outputs[i].ids, all[i].ids);
+    EXPECT_EQ(stored.outputs[i].inserts, all[i].inserts);
     EXPECT_EQ(stored.outputs[i].logprob, all[i].logprob);
     EXPECT_EQ(stored.outputs[i].choice_logprob, all[i].choice_logprob);
   }

@@ -177,6 +177,11 @@ TEST_F(round_trip, of_a_response_of_a_step) {
   r.weights = -1;
   EXPECT_EQ(rollout_line(r).find("weights"), std::string::npos);
   EXPECT_EQ(again[0].advantage, r.advantage);
+  EXPECT_EQ(rollout_line(r).find("inserts"), std::string::npos);
+  r.inserts = {{2, {7, 8}, "<result>4</result>"}};
+  r.transcript = "r<result>4</result>\n";
+  write_file(file("r.jsonl"), rollout_line(r));
+  EXPECT_EQ(rollout_line(read_rollouts(file("r.jsonl"), remarks_).at(0)), rollout_line(r));
 }
 
 }  // namespace

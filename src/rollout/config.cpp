@@ -12,10 +12,11 @@ void TrainRolloutConfig::fields(Fields& f) {
       "min_p", min_p, Range{0, 1},
       "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20},
-          "maximum response length in tokens, end token included", Effect::size);
+          "maximum response length in tokens, end token and inserts of an environment included", Effect::size);
   f.field(
       "stop", stop,
       "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
+  environment.fields(f);
   f.field("carry_over", carry_over,
           "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
           "log-probs; false = drop");

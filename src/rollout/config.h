@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
+#include "rollout/environment/config.h"
 #include "sampling/config.h"
 
 namespace ucas {
@@ -29,7 +30,7 @@ struct TrainRolloutConfig {
   double top_p = 1.0;
   int64_t top_k = 0;
   double min_p = 0;
-  int64_t response_length = 1024;  // limit, end token included
+  int64_t response_length = 1024;  // limit, end token and inserts included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
@@ -42,6 +43,7 @@ struct TrainRolloutConfig {
   int64_t retries = 10;                 // of one request
   double request_timeout = 600;         // seconds of one try
   double patience = 300;                // seconds without any response
+  EnvironmentConfig environment;        // of multi-turn episodes
   double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
   void fields(Fields& f);
   SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }

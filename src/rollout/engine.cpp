@@ -58,7 +58,7 @@ int64_t room_beside(Model& model) {
 EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
-  LongestTokens longest{request.room_tokens, request.room_tokens, request.room_tokens};
+  LongestTokens longest{request.feed.room_tokens, request.feed.room_tokens, request.feed.room_tokens};
   for (const PromptJob& job : request.jobs) {
     const auto prompt = static_cast<int64_t>(job.prompt.size()), response = max_tokens(job, request);
     samples += std::max<int64_t>(job.samples, 0);
@@ -66,10 +66,10 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
     longest.prompt = std::max(longest.prompt, prompt);
     longest.response = std::max(longest.response, response);
   }
-  samples = std::max(samples, request.room_responses);
+  samples = std::max(samples, request.feed.room_responses);
   // Those that join may be any number, of which each response active may be another's.
   const auto jobs = static_cast<int64_t>(request.jobs.size());
-  const int64_t prompts = std::max(request.more ? samples : jobs, request.room_responses);
+  const int64_t prompts = std::max(request.feed.more ? samples : jobs, request.feed.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
   const int64_t gpu_free = of.device().is_cpu() ? 0 : room_beside(of);
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
@@ -80,17 +80,25 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
 // each one active.
 constexpr int64_t kBlock = 256, kBeginning = 2 * kBlock, kGrowth = kBlock / 4;
 
+// The model's tokens and what was said to it.
+int64_t length_of(const Episode& response) { return std::ssize(response.token) + inserted_tokens(response.inserts); }
+
+bool waits_for_insert(const Episode& response) {
+  return !response.inserts.empty() && response.inserts.back().at == std::ssize(response.token);
+}
+
 // A response being decoded.
 struct Live {
   size_t result;  // index into the results
   int64_t slot;
   int32_t token = 0, position = 0;  // to feed next
+  int64_t inserted = 0;             // tokens of the insert after its last token that were fed or are `token`
 };
 
 class Run {
  public:
   Run(Model& model, const EngineConfig& config, const RolloutRequest& request);
-  std::vector<Sampled> finish();
+  std::vector<Episode> finish();
   std::string state() const;
 
  private:
@@ -106,7 +114,9 @@ class Run {
   void decode_step();
   SampleRequest ask(size_t result, int64_t row) const;
   bool take(size_t result, const SampledToken& sampled);
-  [[noreturn]] void not_finite(const Sampled& response) const;
+  bool goes_on_with_reply(Episode& response, int64_t limit) const;
+  bool next_of_insert(Live& live) const;
+  [[noreturn]] void not_finite(const Episode& response) const;
   const PromptJob& job(int64_t index) const { return jobs_[index]; }
 
   Model& model_;
@@ -123,7 +133,7 @@ class Run {
   std::vector<Live> live_;            // in the order in which they began
   std::vector<size_t> set_aside_;     // results that wait for room, the oldest last
   std::vector<size_t> first_result_;  // by job
-  std::vector<Sampled> results_;
+  std::vector<Episode> results_;
   std::vector<char> done_;                 // by result
   std::unique_ptr<TokenSampler> sampler_;  // of first tokens
   std::unique_ptr<Decoder> decoder_;       // of the others
@@ -135,7 +145,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       config_(config),
       vocab_(model.config().vocab_size),
       room_(room_of(request, config, model)),
-      longest_prompt_(request.room_tokens),
+      longest_prompt_(request.feed.room_tokens),
       scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
   add(request.jobs);
   if (results_.empty()) return;
@@ -146,6 +156,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
   decoder_ = model.make_decoder(*cache_, request.sampling);
+  UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is asked after each token");
 }
 
 void Run::add(std::span<const PromptJob> jobs) {
@@ -160,7 +171,7 @@ void Run::add(std::span<const PromptJob> jobs) {
     longest_prompt_ = std::max(longest_prompt_, prompt);
     first_result_.push_back(results_.size());
     for (int64_t i = 0; i < jobs_[j].samples; ++i) {
-      Sampled& response = results_.emplace_back();
+      Episode& response = results_.emplace_back();
       response.job = static_cast<int64_t>(j);
       response.sample = jobs_[j].first_sample + static_cast<uint32_t>(i);
     }
@@ -173,24 +184,24 @@ void Run::add(std::span<const PromptJob> jobs) {
 std::string Run::state() const {
   const auto longest =
       std::ranges::max_element(live_, {}, [&](const Live& l) { return results_[l.result].token.size(); });
-  const Sampled& of = results_[longest->result];
+  const Episode& of = results_[longest->result];
   return str("sampling ", results_.size(), " responses, ", std::ranges::count(done_, 1), " ended, ", live_.size(),
              " under way, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
              ", sample ", of.sample, ", at token ", of.token.size());
 }
 
-std::vector<Sampled> Run::finish() {
+std::vector<Episode> Run::finish() {
   Doing doing(str("sampling ", results_.size(), " responses"));
   while (!results_.empty()) {
-    if (request_.should_stop && request_.should_stop()) break;
-    if (request_.more) add(request_.more());
+    if (request_.limits.should_stop && request_.limits.should_stop()) break;
+    if (request_.feed.more) add(request_.feed.more());
     fill_slots();
     if (live_.empty()) break;
     progressed();
     doing.say_now_and_then([this] { return state(); });
     decode_step();
   }
-  std::vector<Sampled> ended;
+  std::vector<Episode> ended;
   for (size_t i = 0; i < results_.size(); ++i) {
     if (done_[i]) ended.push_back(std::move(results_[i]));
   }
@@ -273,17 +284,19 @@ void Run::allocate_values() {
 
 // Goes on with a response that was set aside: its keys and values are made again. False: there is no room yet.
 bool Run::take_up(size_t result) {
-  const Sampled& response = results_[result];
+  const Episode& response = results_[result];
   const std::span<const int32_t> prompt = job(response.job).prompt;
-  const size_t known = response.token.size() - 1;
+  const std::vector<int32_t> context = with_inserts(response.token, response.inserts);
+  const size_t known = context.size() - 1;
   const auto length = static_cast<int64_t>(prompt.size() + known);
   if (!live_.empty() && cache_->free_tokens() < length + kBeginning) return false;
   const int64_t slot = free_slots_.back();
   Packed packed;
-  packed.append(prompt, std::span(response.token).first(known));
+  packed.append(prompt, std::span(context).first(known));
   model_.prefill(packed, *cache_, std::span(&slot, 1));
   free_slots_.pop_back();
-  live_.push_back({result, slot, response.token.back(), static_cast<int32_t>(length)});
+  live_.push_back({result, slot, context.back(), static_cast<int32_t>(length)});
+  if (waits_for_insert(response)) live_.back().inserted = std::ssize(response.inserts.back().token);
   return true;
 }
 
@@ -310,11 +323,10 @@ void Run::decode_step() {
   allocate_values();
   std::vector<Lane> lanes;
   for (const Live& live : live_) {
-    const Sampled& response = results_[live.result];
+    const Episode& response = results_[live.result];
     const SampleRequest next = ask(live.result, 0);
-    const int64_t made = static_cast<int64_t>(response.token.size());
-    lanes.push_back(
-        {live.slot, live.token, live.position, max_tokens(job(response.job), request_) - made, next.key, next.greedy});
+    const int64_t left = max_tokens(job(response.job), request_) - length_of(response);
+    lanes.push_back({live.slot, live.token, live.position, left, next.key, next.greedy});
   }
   const std::vector<SampledToken> sampled = decoder_->next(lanes);
   std::vector<Live> still;
@@ -322,9 +334,11 @@ void Run::decode_step() {
     Live live = live_[i];
     bool goes_on = true;
     for (size_t at = i; goes_on && at < sampled.size(); at += lanes.size()) {
+      ++live.position;
+      if (next_of_insert(live)) continue;  // what was sampled after the token before is not asked for
       goes_on = take(live.result, sampled[at]);
       live.token = sampled[at].token;
-      ++live.position;
+      live.inserted = 0;
     }
     if (goes_on) {
       still.push_back(live);
@@ -338,7 +352,7 @@ void Run::decode_step() {
 
 // The next token of a response, from this row of logits.
 SampleRequest Run::ask(size_t result, int64_t row) const {
-  const Sampled& response = results_[result];
+  const Episode& response = results_[result];
   const SampleKey key{.seed = request_.seed,
                       .step = request_.step,
                       .problem = job(response.job).problem,
@@ -347,9 +361,32 @@ SampleRequest Run::ask(size_t result, int64_t row) const {
   return {row, key, job(response.job).greedy};
 }
 
+// Puts the next token of what an environment has just said in the place of a sampled one: its keys and values join the
+// cache like those of any token.
+bool Run::next_of_insert(Live& live) const {
+  const Episode& response = results_[live.result];
+  if (!waits_for_insert(response)) return false;
+  const std::vector<int32_t>& said = response.inserts.back().token;
+  if (live.inserted == std::ssize(said)) return false;
+  live.token = said[static_cast<size_t>(live.inserted++)];
+  return true;
+}
+
+// The environment's turn, after a token; false when the episode ends.
+bool Run::goes_on_with_reply(Episode& response, int64_t limit) const {
+  EnvironmentReply reply = request_.environment(response);
+  if (reply.kind == EnvironmentReply::Kind::nothing) return !response.finished && length_of(response) < limit;
+  response.finished = reply.kind == EnvironmentReply::Kind::done;
+  if (reply.kind != EnvironmentReply::Kind::insert) return false;
+  UCAS_CHECK(!reply.token.empty(), "an environment's message has tokens");
+  if (length_of(response) + std::ssize(reply.token) >= limit) return false;
+  response.inserts.push_back({std::ssize(response.token), std::move(reply.token), std::move(reply.text)});
+  return true;
+}
+
 // Appends the token; false when it ends the response.
 bool Run::take(size_t result, const SampledToken& sampled) {
-  Sampled& response = results_[result];
+  Episode& response = results_[result];
   if (sampled.token < 0) not_finite(response);
   response.token.push_back(sampled.token);
   response.logprob.push_back(sampled.logprob);
@@ -357,18 +394,20 @@ bool Run::take(size_t result, const SampledToken& sampled) {
   response.entropy.push_back(sampled.entropy);
   response.confidence.push_back(sampled.confidence);
   response.logit.push_back(sampled.logit);
-  if (request_.on_token) request_.on_token(response.job, response.sample, sampled.token);
+  if (request_.sink.on_token) request_.sink.on_token(response.job, response.sample, sampled.token);
   const PromptJob& its = job(response.job);
-  const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.stop_ids : its.stop_ids;
+  const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.limits.stop_ids : its.stop_ids;
   response.finished = std::find(stops.begin(), stops.end(), sampled.token) != stops.end();
-  if (request_.ends && !response.finished) response.finished = request_.ends(response);
-  const bool full = static_cast<int64_t>(response.token.size()) >= max_tokens(its, request_);
-  const bool unwanted = request_.unwanted && request_.unwanted(response.job, response.sample);
-  if (!response.finished && !full && !unwanted) return true;
-  done_[result] = request_.keep;
-  if (request_.on_response) request_.on_response(response);
-  if (!request_.keep) {
-    Sampled empty;  // frees its vectors
+  if (request_.limits.ends && !response.finished) response.finished = request_.limits.ends(response);
+  const int64_t limit = max_tokens(its, request_);
+  const bool unwanted = request_.limits.unwanted && request_.limits.unwanted(response.job, response.sample);
+  const bool goes_on = request_.environment && !unwanted ? goes_on_with_reply(response, limit)
+                                                         : !response.finished && length_of(response) < limit;
+  if (goes_on && !unwanted) return true;
+  done_[result] = request_.sink.keep;
+  if (request_.sink.on_response) request_.sink.on_response(response);
+  if (!request_.sink.keep) {
+    Episode empty;  // frees its vectors
     empty.job = response.job;
     empty.sample = response.sample;
     response = std::move(empty);
@@ -376,7 +415,7 @@ bool Run::take(size_t result, const SampledToken& sampled) {
   return false;
 }
 
-void Run::not_finite(const Sampled& response) const {
+void Run::not_finite(const Episode& response) const {
   throw Error(ErrorKind::numeric,
               str("logits are not finite: prompt ", response.job + 1, ", sample ", response.sample, ", token ",
                   response.token.size() + 1,
@@ -385,11 +424,11 @@ void Run::not_finite(const Sampled& response) const {
               kNumeric);
 }
 
-class Engine final : public Rollout {
+class Engine final : public Rollouter {
  public:
   Engine(Model& model, EngineConfig config) : model_(model), config_(config) {}
 
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     const at::NoGradGuard no_grad;
     return Run(model_, config_, request).finish();
   }
@@ -401,7 +440,7 @@ class Engine final : public Rollout {
 
 }  // namespace
 
-std::unique_ptr<Rollout> make_engine(Model& model, EngineConfig config) {
+std::unique_ptr<Rollouter> make_engine(Model& model, EngineConfig config) {
   return std::make_unique<Engine>(model, config);
 }
 

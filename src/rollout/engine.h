@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "model/model.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "sampling/config.h"
 
 namespace ucas {
 
-std::unique_ptr<Rollout> make_engine(Model& model, EngineConfig config = {});
+std::unique_ptr<Rollouter> make_engine(Model& model, EngineConfig config = {});
 
 }  // namespace ucas

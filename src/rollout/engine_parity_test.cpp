@@ -13,6 +13,7 @@
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
+#include "train/signals/logprobs.h"
 
 namespace ucas {
 
@@ -23,12 +24,12 @@ using testing::random_prompts;
 using testing::request_of;
 using testing::Threads;
 
-bool same(const Sampled& a, const Sampled& b) {
+bool same(const Episode& a, const Episode& b) {
   return a.sample == b.sample && a.finished == b.finished && a.token == b.token && a.logprob == b.logprob &&
          a.entropy == b.entropy && a.confidence == b.confidence && a.logit == b.logit;
 }
 
-int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) {
+int64_t differing(const std::vector<Episode>& a, const std::vector<Episode>& b) {
   EXPECT_EQ(a.size(), b.size());
   int64_t count = 0;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) count += !same(a[i], b[i]) || a[i].job != b[i].job;
@@ -44,7 +45,7 @@ void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling,
   const auto responses = make_engine(model, {.max_slots = slots})->run(request_of(jobs, sampling));
   Packed packed;
   std::vector<std::pair<int64_t, int64_t>> where;  // of the positions that predict
-  for (const Sampled& r : responses) {
+  for (const Episode& r : responses) {
     const auto& prompt = prompts[static_cast<size_t>(r.job)];
     packed.append(prompt, r.token);
     const auto count = static_cast<int64_t>(r.token.size());
@@ -55,7 +56,7 @@ void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling,
   float most = 0;
   int64_t above = 0;  // tokens that the truncated distribution gives more than the whole one
   for (size_t i = 0; i < responses.size(); ++i) {
-    const Sampled& r = responses[i];
+    const Episode& r = responses[i];
     ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);
     const std::vector<float>& whole = truncates ? r.whole_logprob : r.logprob;
     const auto stats = model.head().stats(hidden.narrow(0, where[i].first, where[i].second), r.token, temperature);
@@ -92,8 +93,8 @@ TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
   }
   std::vector<PromptJob> reversed(jobs.rbegin(), jobs.rend());
   auto other = make_engine(*model, {.max_slots = 4})->run(request_of(reversed, sampling));
-  for (Sampled& r : other) r.job = static_cast<int64_t>(jobs.size()) - 1 - r.job;
-  std::stable_sort(other.begin(), other.end(), [](const Sampled& a, const Sampled& b) { return a.job < b.job; });
+  for (Episode& r : other) r.job = static_cast<int64_t>(jobs.size()) - 1 - r.job;
+  std::stable_sort(other.begin(), other.end(), [](const Episode& a, const Episode& b) { return a.job < b.job; });
   EXPECT_EQ(differing(reference, other), 0);
 }
 
@@ -140,6 +141,78 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   expect_the_trainers_bits(*model, {.top_p = 0.6, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.temperature = 0.9, .min_p = 0.6, .max_tokens = 40});
+}
+
+// What is said to a response depends on it alone; some get none, some two, one at their very first token.
+EnvironmentReply said_to(const Episode& s) {
+  EnvironmentReply reply;
+  const uint32_t kind = (static_cast<uint32_t>(s.job) + s.sample) % 3;
+  const size_t at = s.token.size();
+  if ((kind == 1 && at == 6) || (kind == 2 && (at == 1 || at == 9))) {
+    reply.kind = EnvironmentReply::Kind::insert;
+    for (int32_t i = 0; i < 5 + static_cast<int32_t>(at); ++i) reply.token.push_back((7 * i + s.token.back()) % 58);
+  }
+  return reply;
+}
+
+Batch batch_of(const std::vector<Episode>& episodes, const std::vector<std::vector<int32_t>>& prompts) {
+  Batch batch;
+  for (const Episode& s : episodes) {
+    if (batch.groups.empty() || batch.groups.back().problem != s.job) {
+      batch.groups.push_back({s.job, std::ssize(batch.responses), 0, prompts[static_cast<size_t>(s.job)]});
+    }
+    ++batch.groups.back().count;
+    Response& o = batch.responses.emplace_back();
+    o.first = batch.token_count();
+    o.length = std::ssize(s.token);
+    o.group = std::ssize(batch.groups) - 1;
+    o.inserts = s.inserts;
+    for (const auto& [from, to] : {std::pair{&s.logprob, &batch.rollout_logprob},
+                                   {&s.entropy, &batch.entropy},
+                                   {&s.confidence, &batch.confidence},
+                                   {&s.logit, &batch.logit}}) {
+      to->insert(to->end(), from->begin(), from->end());
+    }
+    batch.token.insert(batch.token.end(), s.token.begin(), s.token.end());
+  }
+  return batch;
+}
+
+TEST(engine_parity, the_trainer_has_the_samplers_bits_over_inserts) {
+  const Threads one_thread(1);
+  const auto prompts = random_prompts(6, 40, 58);
+  const auto jobs = jobs_of(prompts, 5);
+  for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    auto model = testing::task_model({.dtype = dtype});
+    RolloutRequest request = request_of(jobs, {.temperature = 0.8, .max_tokens = 40});
+    request.environment = said_to;
+    const auto reference = make_engine(*model, {.max_slots = 64})->run(request);
+    for (const int64_t slots : {1, 4, 9}) {
+      const auto other = make_engine(*model, {.max_slots = slots})->run(request);
+      EXPECT_EQ(differing(reference, other), 0) << slots;
+      for (size_t i = 0; i < other.size(); ++i) EXPECT_EQ(other[i].inserts, reference[i].inserts);
+    }
+    const Batch said = batch_of(reference, prompts);
+    int64_t inserts = 0;
+    for (const Response& o : said.responses) inserts += std::ssize(o.inserts);
+    EXPECT_GT(inserts, 15);
+    for (const int64_t budget : {1, 100, 4096}) {
+      SCOPED_TRACE(str(word_of(dtype), ", budget ", budget));
+      Batch computed = said;
+      compute_signals(*model, computed, 0.8, budget, 40);
+      EXPECT_EQ(computed.old_logprob, said.rollout_logprob);
+      EXPECT_EQ(computed.entropy, said.entropy);
+      EXPECT_EQ(computed.confidence, said.confidence);
+      EXPECT_EQ(computed.logit, said.logit);
+    }
+    Batch accepted = said;
+    EXPECT_GT(accept_sampled(*model, accepted, 0.8, 100, 1), 0);
+    // It is the inserts that make it so.
+    Batch without = said;
+    for (Response& o : without.responses) o.inserts.clear();
+    compute_signals(*model, without, 0.8, 100);
+    EXPECT_NE(without.old_logprob, said.rollout_logprob);
+  }
 }
 
 TEST(engine_parity, it_is_so_bit_for_bit_in_bf16_and_with_an_adapter) {

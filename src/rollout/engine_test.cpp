@@ -30,7 +30,7 @@ TEST(engine, results_are_ordered_by_job_and_sample_and_end_at_a_stop_or_the_limi
   ASSERT_EQ(responses.size(), 35u);
   int64_t finished = 0;
   for (size_t i = 0; i < responses.size(); ++i) {
-    const Sampled& r = responses[i];
+    const Episode& r = responses[i];
     EXPECT_EQ(r.job, static_cast<int64_t>(i / 5));
     EXPECT_EQ(r.sample, i % 5);
     ASSERT_FALSE(r.token.empty());
@@ -53,7 +53,7 @@ TEST(engine, a_sequence_of_the_fake_model_is_what_drawing_step_by_step_gives) {
   const auto prompts = random_prompts(3, 9, 23);
   const auto jobs = jobs_of(prompts, 4);
   const auto responses = make_engine(model, {.max_slots = 2})->run(request_of(jobs, {.max_tokens = 9}));
-  for (const Sampled& r : responses) {
+  for (const Episode& r : responses) {
     Packed packed;
     packed.token = prompts[static_cast<size_t>(r.job)];
     packed.token.insert(packed.token.end(), r.token.begin(), r.token.end());
@@ -111,13 +111,13 @@ TEST(engine, greedy_and_sampled_jobs_of_different_limits_and_stops_share_a_run_a
   const auto prompts = random_prompts(6, 10, 58);
   const std::vector<int32_t> few = {0, 1, 2}, many = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<PromptJob> mixed;
-  std::vector<Sampled> apart;  // each job in a run of its own, with request-wide settings
+  std::vector<Episode> apart;  // each job in a run of its own, with request-wide settings
   for (uint32_t i = 0; i < prompts.size(); ++i) {
     for (bool greedy : {true, false}) {
       PromptJob job{.prompt = prompts[i], .problem = i, .samples = greedy ? 1 : 3};
       RolloutRequest request = request_of({&job, 1}, {.temperature = greedy ? 0 : 1.3, .max_tokens = 5 + i});
-      request.stop_ids = i % 2 ? few : many;
-      for (Sampled& response : make_engine(*model)->run(request)) apart.push_back(std::move(response));
+      request.limits.stop_ids = i % 2 ? few : many;
+      for (Episode& response : make_engine(*model)->run(request)) apart.push_back(std::move(response));
       job.greedy = greedy;
       job.max_tokens = 5 + i;
       job.stop_ids = i % 2 ? std::span<const int32_t>(few) : std::span<const int32_t>();
@@ -140,9 +140,9 @@ TEST(engine, responses_that_are_not_kept_are_still_handed_out_whole) {
   const auto jobs = jobs_of(prompts, 3);
   RolloutRequest request = request_of(jobs, {.max_tokens = 10});
   const auto kept = make_engine(model, {.max_slots = 4})->run(request);
-  request.keep = false;
+  request.sink.keep = false;
   int64_t seen = 0;
-  request.on_response = [&](const Sampled& r) {
+  request.sink.on_response = [&](const Episode& r) {
     EXPECT_EQ(r.token, kept[static_cast<size_t>(r.job * 3 + r.sample)].token);
     ++seen;
   };
@@ -174,12 +174,14 @@ TEST(engine, callbacks_tell_every_token_in_order_and_every_response_once) {
   const auto jobs = jobs_of(prompts, 3);
   RolloutRequest request = request_of(jobs, {.max_tokens = 10});
   std::map<std::pair<int64_t, uint32_t>, std::vector<int32_t>> streamed;
-  std::vector<Sampled> ended;
-  request.on_token = [&](int64_t job, uint32_t sample, int32_t token) { streamed[{job, sample}].push_back(token); };
-  request.on_response = [&](const Sampled& r) { ended.push_back(r); };
+  std::vector<Episode> ended;
+  request.sink.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
+    streamed[{job, sample}].push_back(token);
+  };
+  request.sink.on_response = [&](const Episode& r) { ended.push_back(r); };
   const auto responses = make_engine(model, {.max_slots = 4})->run(request);
   ASSERT_EQ(ended.size(), responses.size());
-  for (const Sampled& r : responses) EXPECT_EQ((streamed[{r.job, r.sample}]), r.token);
+  for (const Episode& r : responses) EXPECT_EQ((streamed[{r.job, r.sample}]), r.token);
 }
 
 TEST(engine, a_large_vocabulary_is_sampled_in_blocks_of_rows_with_the_same_results) {
@@ -203,8 +205,8 @@ TEST(engine, stopping_early_returns_what_is_done) {
   const auto jobs = jobs_of(prompts, 3);
   RolloutRequest request = request_of(jobs, {.max_tokens = 10});
   int64_t ended = 0;
-  request.on_response = [&](const Sampled&) { ++ended; };
-  request.should_stop = [&] { return ended >= 7; };
+  request.sink.on_response = [&](const Episode&) { ++ended; };
+  request.limits.should_stop = [&] { return ended >= 7; };
   const auto some = make_engine(model, {.max_slots = 4})->run(request);
   EXPECT_EQ(static_cast<int64_t>(some.size()), ended);
   EXPECT_GE(ended, 7);
@@ -217,7 +219,7 @@ TEST(engine, one_token_responses_and_no_jobs_at_all_are_fine) {
   const auto jobs = jobs_of(prompts, 3);
   const auto ones = make_engine(model, {.max_slots = 2})->run(request_of(jobs, {.max_tokens = 1}));
   ASSERT_EQ(ones.size(), 15u);
-  for (const Sampled& r : ones) EXPECT_EQ(r.token.size(), 1u);
+  for (const Episode& r : ones) EXPECT_EQ(r.token.size(), 1u);
   EXPECT_TRUE(model.counts.decode_rows.empty());
   EXPECT_TRUE(make_engine(model)->run(request_of({}, {})).empty());
 }
@@ -228,10 +230,10 @@ TEST(engine, jobs_that_join_a_run_are_answered_as_if_they_had_been_there_from_th
   const auto jobs = jobs_of(prompts, 2);
   const auto whole = make_engine(model, {.max_slots = 3})->run(request_of(jobs, {.max_tokens = 12}));
   RolloutRequest request = request_of(std::span(jobs).first(2), {.max_tokens = 12});
-  request.room_responses = 3;
-  request.room_tokens = 20;
+  request.feed.room_responses = 3;
+  request.feed.room_tokens = 20;
   size_t joined = 2;
-  request.more = [&]() -> std::vector<PromptJob> {
+  request.feed.more = [&]() -> std::vector<PromptJob> {
     if (joined == jobs.size()) return {};
     return {jobs[joined++]};
   };
@@ -243,6 +245,73 @@ TEST(engine, jobs_that_join_a_run_are_answered_as_if_they_had_been_there_from_th
   }
 }
 
+// Greedy, so that what follows an insert can be compared with a prompt that ends in it.
+TEST(engine, an_insert_is_context_of_what_follows_and_counts_toward_the_limit) {
+  FakeModel model;
+  const auto prompts = random_prompts(5, 8, 23);
+  const auto jobs = jobs_of(prompts, 1);
+  RolloutRequest request = request_of(jobs, {.temperature = 0, .max_tokens = 14}, {});
+  const auto alone = make_engine(model, {.max_slots = 2})->run(request);
+  request.environment = [](const Episode& s) {
+    EnvironmentReply reply;
+    if (s.token.size() == 3 || s.token.size() == 5) {
+      reply = {.kind = EnvironmentReply::Kind::insert, .token = {4, 5, 6}, .text = "456"};
+    }
+    return reply;
+  };
+  int64_t tokens = 0;
+  request.sink.on_token = [&](int64_t, uint32_t, int32_t) { ++tokens; };
+  model.counts = {};
+  const auto answered = make_engine(model, {.max_slots = 2})->run(request);
+  int64_t prefilled = 0;
+  for (const int64_t count : model.counts.prefill_tokens) prefilled += count;
+  for (const auto& prompt : prompts) prefilled -= std::ssize(prompt);
+  EXPECT_EQ(prefilled, 0) << "the cache goes on: prompts alone are prefilled";
+  ASSERT_EQ(answered.size(), 5u);
+  EXPECT_EQ(tokens, 5 * 8);
+  for (size_t i = 0; i < answered.size(); ++i) {
+    const Episode& s = answered[i];
+    ASSERT_EQ(s.token.size(), 8u) << "14 with two inserts of three";
+    EXPECT_EQ(s.logprob.size(), s.token.size());
+    EXPECT_FALSE(s.finished);
+    EXPECT_TRUE(std::equal(s.token.begin(), s.token.begin() + 3, alone[i].token.begin()));
+    ASSERT_EQ(s.inserts, (std::vector<Insert>{{3, {4, 5, 6}, "456"}, {5, {4, 5, 6}, "456"}}));
+    std::vector<int32_t> context = prompts[i];
+    context.insert(context.end(), s.token.begin(), s.token.begin() + 3);
+    context.insert(context.end(), {4, 5, 6});
+    const PromptJob after{.prompt = context};
+    const auto expected = make_engine(model)->run(request_of({&after, 1}, {.temperature = 0, .max_tokens = 2}, {}));
+    EXPECT_TRUE(std::equal(s.token.begin() + 3, s.token.begin() + 5, expected[0].token.begin()));
+  }
+}
+
+TEST(engine, an_environment_ends_episodes_and_one_without_room_cuts_them) {
+  FakeModel model;
+  const auto prompts = random_prompts(4, 8, 23);
+  const auto jobs = jobs_of(prompts, 1);
+  RolloutRequest request = request_of(jobs, {.max_tokens = 6}, {});
+  using Kind = EnvironmentReply::Kind;
+  request.environment = [](const Episode& s) {
+    EnvironmentReply reply;
+    if (s.token.size() != 3) return reply;
+    const Kind kinds[] = {Kind::done, Kind::cut, Kind::insert, Kind::insert};
+    reply.kind = kinds[s.job];
+    if (reply.kind == Kind::insert) reply.token.assign(s.job == 2 ? 2 : 3, 1);
+    return reply;
+  };
+  const auto ended = make_engine(model)->run(request);
+  ASSERT_EQ(ended.size(), 4u);
+  EXPECT_TRUE(ended[0].finished);
+  EXPECT_EQ(ended[0].token.size(), 3u);
+  EXPECT_FALSE(ended[1].finished);
+  EXPECT_EQ(ended[1].token.size(), 3u);
+  EXPECT_EQ(ended[2].inserts.size(), 1u) << "a message with room for one token after it";
+  EXPECT_EQ(ended[2].token.size(), 4u);
+  EXPECT_TRUE(ended[3].inserts.empty()) << "no room for a token after it";
+  EXPECT_EQ(ended[3].token.size(), 3u);
+  EXPECT_FALSE(ended[3].finished);
+}
+
 TEST(engine, a_response_that_nobody_wants_ends_there_and_the_others_do_not_notice) {
   FakeModel model;
   const auto prompts = random_prompts(4, 8, 23);
@@ -250,7 +319,7 @@ TEST(engine, a_response_that_nobody_wants_ends_there_and_the_others_do_not_notic
   RolloutRequest request = request_of(jobs, {.max_tokens = 12}, {});
   const auto whole = make_engine(model)->run(request);
   std::map<std::pair<int64_t, uint32_t>, int64_t> seen;
-  request.unwanted = [&](int64_t job, uint32_t sample) { return ++seen[{job, sample}] >= 3 && job == 1; };
+  request.limits.unwanted = [&](int64_t job, uint32_t sample) { return ++seen[{job, sample}] >= 3 && job == 1; };
   const auto cut = make_engine(model)->run(request);
   ASSERT_EQ(cut.size(), whole.size());
   for (size_t i = 0; i < whole.size(); ++i) {

@@ -30,10 +30,10 @@ std::vector<GpuView> task_views() {
 
 // How far the sampler's log-probs are from the trainer's, at most.
 double mismatch_of(Model& model, const std::vector<std::vector<int32_t>>& prompts,
-                   const std::vector<Sampled>& responses) {
+                   const std::vector<Episode>& responses) {
   const at::NoGradGuard no_grad;
   double most = 0;
-  for (const Sampled& r : responses) {
+  for (const Episode& r : responses) {
     Packed packed;
     packed.append(prompts[static_cast<size_t>(r.job)], r.token);
     const auto count = static_cast<int64_t>(r.token.size()), first = packed.begin.back() - count - 1;
@@ -67,7 +67,7 @@ TEST(gpu_engine, a_response_ends_at_its_stop_or_its_limit_however_many_tokens_a_
     const auto prompts = random_prompts(6, 12, 58);
     const auto jobs = jobs_of(prompts, 4);
     for (const int64_t limit : {1, 7, 8, 9, 21}) {
-      for (const Sampled& r :
+      for (const Episode& r :
            make_engine(*view.model, {.max_slots = 5})->run(request_of(jobs, {.max_tokens = limit}))) {
         const auto stop = std::find(r.token.begin(), r.token.end(), 0);
         EXPECT_EQ(r.finished, stop != r.token.end());

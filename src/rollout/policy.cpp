@@ -34,9 +34,9 @@ std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> i
   return tokenizer.decode(known, true);
 }
 
-std::function<bool(const Sampled&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+std::function<bool(const Episode&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   if (texts.empty()) return nullptr;
-  return [stop = StopTexts(tokenizer, texts)](const Sampled& s) { return stop.end(s.token); };
+  return [stop = StopTexts(tokenizer, texts)](const Episode& s) { return stop.end(s.token); };
 }
 
 at::Device parse_device(const std::string& name) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/model.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
@@ -23,9 +23,9 @@ std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer
 // (the padding rows of an LM head can be sampled, they mean no text).
 std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids);
 
-// RolloutRequest::ends for texts that end a response (rollout.stop, text/stop_texts.h); null where there are none.
+// RolloutLimits::ends for texts that end a response (rollout.stop, text/stop_texts.h); null where there are none.
 // Borrows the tokenizer. Error(ErrorKind::config) for an empty text.
-std::function<bool(const Sampled&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts);
+std::function<bool(const Episode&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts);
 
 struct Policy {
   std::unique_ptr<Model> model;

@@ -73,14 +73,14 @@ void each_part(S& sampled, Visitor& visitor) {
 
 }  // namespace
 
-std::string sampled_bytes(const std::vector<Sampled>& responses) {
+std::string sampled_bytes(const std::vector<Episode>& responses) {
   SampledWriter writer;
-  for (const Sampled& s : responses) each_part(s, writer);
+  for (const Episode& s : responses) each_part(s, writer);
   return std::move(writer.text);
 }
 
-std::vector<Sampled> read_sampled(std::string_view bytes, const std::string& where) {
-  std::vector<Sampled> responses;
+std::vector<Episode> read_sampled(std::string_view bytes, const std::string& where) {
+  std::vector<Episode> responses;
   for (SampledReader reader(bytes, where); !reader.at_end();) each_part(responses.emplace_back(), reader);
   return responses;
 }

@@ -80,11 +80,11 @@ TEST(sampler_dialect, what_is_asked_names_ids_limits_and_a_seed) {
 }
 
 TEST(sampled_bytes, responses_come_back_to_the_bit_and_torn_ones_are_refused) {
-  std::vector<Sampled> sampled(2);
+  std::vector<Episode> sampled(2);
   sampled[0] = {.job = 3, .sample = 1, .finished = true, .token = {4, 5}, .logprob = {-0.0f, -1.5f}};
   sampled[1] = {.job = 4, .token = {6}, .logprob = {-2}, .entropy = {0.25f}};
   const std::string bytes = sampled_bytes(sampled);
-  const std::vector<Sampled> back = read_sampled(bytes, "here");
+  const std::vector<Episode> back = read_sampled(bytes, "here");
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(sampled_bytes(back), bytes);
   EXPECT_EQ(back[0].token, sampled[0].token);

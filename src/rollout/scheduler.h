@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 
 namespace ucas {
 

@@ -85,7 +85,7 @@ ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std
 ServedRollout::~ServedRollout() = default;
 
 // What a reply says, as far as it can be true; else why not.
-std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, Sampled& into) const {
+std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const {
   SamplerReply said;
   try {
     said = dialect_->sampled(reply.body);
@@ -123,7 +123,7 @@ std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, S
   return "";
 }
 
-std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
+std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
   std::vector<Item> items;
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
@@ -133,32 +133,33 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
   if (items.empty()) return {};
   const auto ask_of = [&](size_t item) {
     const PromptJob& job = request.jobs[items[item].job];
-    return SamplerAsk{.prompt = job.prompt,
-                      .stop_ids = job.stop_ids.empty() ? std::span<const int32_t>(request.stop_ids) : job.stop_ids,
-                      .max_tokens = job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens,
-                      .temperature = job.greedy ? 0 : request.sampling.temperature,
-                      .seed = seed_of(request, job, items[item].sample)};
+    return SamplerAsk{
+        .prompt = job.prompt,
+        .stop_ids = job.stop_ids.empty() ? std::span<const int32_t>(request.limits.stop_ids) : job.stop_ids,
+        .max_tokens = job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens,
+        .temperature = job.greedy ? 0 : request.sampling.temperature,
+        .seed = seed_of(request, job, items[item].sample)};
   };
-  std::vector<Sampled> results(items.size());
+  std::vector<Episode> results(items.size());
   std::vector<uint8_t> came(items.size());
   const auto took = [&](size_t item) {
-    Sampled& s = results[item];
+    Episode& s = results[item];
     s.job = static_cast<int64_t>(items[item].job);
     s.sample = items[item].sample;
     came[item] = 1;
-    if (request.ends) {  // a text that ends a response is known here alone: what came after it is dropped
-      Sampled part = s;
+    if (request.limits.ends) {  // a text that ends a response is known here alone: what came after it is dropped
+      Episode part = s;
       part.token.clear();
       for (const int32_t token : s.token) {
         part.token.push_back(token);
-        if (!request.ends(part)) continue;
+        if (!request.limits.ends(part)) continue;
         s.token.resize(part.token.size());
         s.logprob.resize(part.token.size());
         s.finished = true;
         break;
       }
     }
-    if (request.on_response) request.on_response(s);
+    if (request.sink.on_response) request.sink.on_response(s);
   };
   AskMany asking(servers_, items.size(),
                  {config_.requests, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
@@ -166,7 +167,7 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
                   .ask = [&](size_t item) { return dialect_->sample(ask_of(item)); },
                   .read = [&](size_t item, const HttpReply& reply) { return read(ask_of(item), reply, results[item]); },
                   .took = took,
-                  .should_stop = request.should_stop});
+                  .should_stop = request.limits.should_stop});
   asking.run();
   tried_again_ += asking.tried_again_count();
   const std::string missing = asking.missing();
@@ -177,8 +178,8 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
                     asking.gave_up(), missing.empty() ? "" : str("; last seen: ", missing)),
                 kInterrupted);
   }
-  std::vector<Sampled> out;
-  for (size_t item = 0; item < items.size() && request.keep; ++item) {
+  std::vector<Episode> out;
+  for (size_t item = 0; item < items.size() && request.sink.keep; ++item) {
     if (came[item]) out.push_back(std::move(results[item]));
   }
   return out;
@@ -226,13 +227,13 @@ std::string ServedRollout::ask(size_t server, const std::string& body,
 }
 
 // A response to the known prompt, sampled as training draws.
-Sampled ServedRollout::draw(size_t server) const {
+Episode ServedRollout::draw(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
                          .max_tokens = std::min(config_.response_length, kKnownTokens),
                          .temperature = config_.temperature,
                          .seed = kKnownSeed};
-  Sampled sampled;
+  Episode sampled;
   const std::string why =
       ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, sampled); });
   if (why.empty()) return sampled;
@@ -275,7 +276,7 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
                     "model"),
                 kInterrupted);
   }
-  const Sampled sampled = draw(server);
+  const Episode sampled = draw(server);
   std::vector<int32_t> ids = known_prompt_;
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
@@ -306,7 +307,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   for (size_t server = 0; server < servers_.size(); ++server) take_up(server, seen);
   if (known_.empty()) {
     known_ = known_prompt_;
-    const Sampled sampled = draw(0);
+    const Episode sampled = draw(0);
     known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);

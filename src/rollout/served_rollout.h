@@ -11,19 +11,19 @@
 
 #include "http/ask_many.h"
 #include "model/model.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "rollout/sampler_dialect.h"
 
 namespace ucas {
 
-class ServedRollout final : public Rollout {
+class ServedRollout final : public Rollouter {
  public:
   ServedRollout(const TrainRolloutConfig& config, Model& model, std::vector<int32_t> known_prompt,
                 std::vector<int32_t> stop_ids, int64_t token_budget);
   ~ServedRollout() override;
 
   // Error(ErrorKind::server, exit 75) where responses are missing after all tries.
-  std::vector<Sampled> run(const RolloutRequest& request) override;
+  std::vector<Episode> run(const RolloutRequest& request) override;
 
   // Responses are of these weights from now on, and one that says otherwise is none.
   void expect(int64_t weights) { weights_ = weights; }
@@ -38,12 +38,12 @@ class ServedRollout final : public Rollout {
 
  private:
   HttpReply call(size_t server, const std::string& path, const std::string& body) const;
-  std::string read(const SamplerAsk& ask, const HttpReply& reply, Sampled& into) const;
+  std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
   void take_up(size_t server, const std::string& directory);
   void check(size_t server, const std::vector<double>& ours);
   std::string ask(size_t server, const std::string& body,
                   const std::function<std::string(const HttpReply&)>& take) const;
-  Sampled draw(size_t server) const;
+  Episode draw(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
 
   const TrainRolloutConfig config_;

@@ -28,31 +28,31 @@ class OwnPart {
     all_claimed_ = dealt_ == count;
   }
 
-  std::vector<Sampled> sampler(Rollout& own) {
+  std::vector<Episode> sampler(Rollouter& own) {
     if (claims_ && jobs_.empty()) jobs_ = claimed();
-    return jobs_.empty() ? std::vector<Sampled>() : sampled_of_jobs(own);
+    return jobs_.empty() ? std::vector<Episode>() : sampled_of_jobs(own);
   }
 
  private:
-  std::vector<Sampled> sampled_of_jobs(Rollout& own) {
+  std::vector<Episode> sampled_of_jobs(Rollouter& own) {
     RolloutRequest mine = request_;
     mine.jobs = jobs_;
-    mine.keep = true;
-    mine.on_response = [this](const Sampled&) { --under_way_; };
-    if (request_.on_token) {  // of what is sampled here
-      mine.on_token = [this](int64_t job, uint32_t sample, int32_t token) {
-        request_.on_token(number_[job], sample, token);
+    mine.sink.keep = true;
+    mine.sink.on_response = [this](const Episode&) { --under_way_; };
+    if (request_.sink.on_token) {  // of what is sampled here
+      mine.sink.on_token = [this](int64_t job, uint32_t sample, int32_t token) {
+        request_.sink.on_token(number_[job], sample, token);
       };
     }
     if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
     if (claims_) {
-      mine.more = [this] { return claimed(); };
+      mine.feed.more = [this] { return claimed(); };
       for (const PromptJob& job : request_.jobs) {
-        mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most_tokens(job));
+        mine.feed.room_tokens = std::max(mine.feed.room_tokens, std::ssize(job.prompt) + most_tokens(job));
       }
     }
-    std::vector<Sampled> sampled = own.run(mine);
-    for (Sampled& s : sampled) s.job = number_[s.job];
+    std::vector<Episode> sampled = own.run(mine);
+    for (Episode& s : sampled) s.job = number_[s.job];
     return sampled;
   }
 
@@ -85,36 +85,37 @@ class OwnPart {
   bool all_claimed_ = false;
 };
 
-class SharedRollout final : public Rollout {
+class SharedRollout final : public Rollouter {
  public:
-  SharedRollout(Rollout& own, Ranks& ranks, bool claims) : own_(own), ranks_(ranks), claims_(claims) {}
+  SharedRollout(Rollouter& own, Ranks& ranks, bool claims) : own_(own), ranks_(ranks), claims_(claims) {}
 
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     OwnPart part(request, ranks_, claims_);
-    const std::vector<Sampled> sampled = part.sampler(own_);
-    std::vector<Sampled> all;
+    const std::vector<Episode> sampled = part.sampler(own_);
+    std::vector<Episode> all;
     bool stopped = false;
     // First whether the rank was told to stop, which leaves responses out.
-    const std::string mine = (request.should_stop && request.should_stop() ? "1" : "0") + sampled_bytes(sampled);
+    const std::string mine =
+        (request.limits.should_stop && request.limits.should_stop() ? "1" : "0") + sampled_bytes(sampled);
     for (const std::string& text : ranks_.all_gather("responses", mine)) {
       stopped = stopped || text[0] == '1';
-      for (Sampled& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
+      for (Episode& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
         all.push_back(std::move(s));
       }
     }
     std::ranges::sort(
-        all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
+        all, [](const Episode& a, const Episode& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
     if (!stopped) check_all_there(all, request);
-    if (request.on_response) {
-      for (const Sampled& s : all) request.on_response(s);
+    if (request.sink.on_response) {
+      for (const Episode& s : all) request.sink.on_response(s);
     }
-    if (!request.keep) all.clear();
+    if (!request.sink.keep) all.clear();
     return all;
   }
 
  private:
   // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
-  void check_all_there(const std::vector<Sampled>& all, const RolloutRequest& request) const {
+  void check_all_there(const std::vector<Episode>& all, const RolloutRequest& request) const {
     int64_t asked = 0;
     for (const PromptJob& job : request.jobs) asked += job.samples;
     const auto refuse = [&](int64_t job) {
@@ -134,7 +135,7 @@ class SharedRollout final : public Rollout {
     if (at != all.size()) refuse(std::ssize(request.jobs) - 1);
   }
 
-  Rollout& own_;
+  Rollouter& own_;
   Ranks& ranks_;
   const bool claims_;
 };
@@ -145,7 +146,7 @@ std::string request_text(const RolloutRequest& request) {
   Json text = {{"sampling", {s.temperature, s.top_p, s.top_k, s.min_p, s.max_tokens}},
                {"seed", request.seed},
                {"step", request.step},
-               {"stop_ids", request.stop_ids}};
+               {"stop_ids", request.limits.stop_ids}};
   for (const PromptJob& job : request.jobs) {
     text["jobs"].push_back({std::vector<int32_t>(job.prompt.begin(), job.prompt.end()), job.problem, job.samples,
                             job.first_sample, job.greedy, job.max_tokens,
@@ -162,7 +163,7 @@ struct HeardRequest {
     request.sampling = {.temperature = s[0], .top_p = s[1], .top_k = s[2], .min_p = s[3], .max_tokens = s[4]};
     request.seed = said.at("seed");
     request.step = said.at("step");
-    request.stop_ids = said.at("stop_ids").get<std::vector<int32_t>>();
+    request.limits.stop_ids = said.at("stop_ids").get<std::vector<int32_t>>();
     for (const Json& job : said.at("jobs")) {
       const auto& prompt = ids.emplace_back(job[0].get<std::vector<int32_t>>());
       const auto& stops = ids.emplace_back(job[6].get<std::vector<int32_t>>());
@@ -181,35 +182,36 @@ struct HeardRequest {
   RolloutRequest request;
 };
 
-class LeadingRollout final : public Rollout {
+class LeadingRollout final : public Rollouter {
  public:
-  LeadingRollout(Rollout& own, Ranks& ranks) : ranks_(ranks), shared_(own, ranks, true) {}
+  LeadingRollout(Rollouter& own, Ranks& ranks) : ranks_(ranks), shared_(own, ranks, true) {}
 
   // In pieces: finished responses are passed on before the next chunk begins.
-  std::vector<Sampled> run(const RolloutRequest& request) override {
-    UCAS_CHECK(!request.ends && !request.more, "follower ranks know stop ids only, no stop strings");
-    std::vector<Sampled> all;
+  std::vector<Episode> run(const RolloutRequest& request) override {
+    UCAS_CHECK(!request.limits.ends && !request.feed.more, "follower ranks know stop ids only, no stop strings");
+    std::vector<Episode> all;
     const size_t piece = static_cast<size_t>(ranks_.size() * kPromptsAtOnce);
     for (size_t first = 0; first < request.jobs.size(); first += piece) {
-      if (request.should_stop && request.should_stop()) break;
+      if (request.limits.should_stop && request.limits.should_stop()) break;
       RolloutRequest part = request;
       part.jobs = request.jobs.subspan(first, std::min(piece, request.jobs.size() - first));
-      if (request.on_response) part.on_response = [&](const Sampled& s) { request.on_response(of_all(s, first)); };
-      if (request.on_token) {
-        part.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
-          request.on_token(job + static_cast<int64_t>(first), sample, token);
+      if (request.sink.on_response)
+        part.sink.on_response = [&](const Episode& s) { request.sink.on_response(of_all(s, first)); };
+      if (request.sink.on_token) {
+        part.sink.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
+          request.sink.on_token(job + static_cast<int64_t>(first), sample, token);
         };
       }
       part.name_of = nullptr;
       ranks_.from_leader("what to sample", request_text(part));
-      for (Sampled& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
+      for (Episode& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
     }
     return all;
   }
 
  private:
   static constexpr int64_t kPromptsAtOnce = 64;  // of each rank
-  static Sampled of_all(Sampled s, size_t first) {
+  static Episode of_all(Episode s, size_t first) {
     s.job += static_cast<int64_t>(first);
     return s;
   }
@@ -219,23 +221,23 @@ class LeadingRollout final : public Rollout {
 
 }  // namespace
 
-std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks) {
+std::unique_ptr<Rollouter> lead_rollout(Rollouter& own, Ranks& ranks) {
   return std::make_unique<LeadingRollout>(own, ranks);
 }
 
 void dismiss_followers(Ranks& ranks) { ranks.from_leader("what to sample", ""); }
 
-void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop) {
+void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop) {
   SharedRollout shared(own, ranks, true);
   for (std::string text; !(text = ranks.from_leader("what to sample", "")).empty();) {
     HeardRequest heard(text);
-    heard.request.should_stop = should_stop;
-    heard.request.keep = false;
+    heard.request.limits.should_stop = should_stop;
+    heard.request.sink.keep = false;
     shared.run(heard.request);
   }
 }
 
-std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks, bool claims) {
+std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks, bool claims) {
   return std::make_unique<SharedRollout>(own, ranks, claims);
 }
 

@@ -7,18 +7,18 @@
 #include <functional>
 #include <memory>
 
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "sharding/ranks.h"
 
 namespace ucas {
 
-// Both are borrowed. `claims` is for a rollout that others may join (RolloutRequest::more).
-std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks, bool claims);
+// Both are borrowed. `claims` is for a rollout that others may join (RolloutFeed::more).
+std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks, bool claims);
 
 // For work that rank 0 does, where others only sample: what it runs all run, some prompts at a time, until it calls
-// dismiss_followers(). Only rank 0 gets responses. They may not ask RolloutRequest::ends.
-std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks);
+// dismiss_followers(). Only rank 0 gets responses. They may not ask RolloutLimits::ends.
+std::unique_ptr<Rollouter> lead_rollout(Rollouter& own, Ranks& ranks);
 void dismiss_followers(Ranks& ranks);
-void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop);
+void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop);
 
 }  // namespace ucas

@@ -95,7 +95,7 @@ void ServeTicket::token(uint32_t sample, int32_t id) {
   half.given = certain;
 }
 
-void ServeTicket::ended(const Sampled& response) {
+void ServeTicket::ended(const Episode& response) {
   const std::lock_guard lock(mutex_);
   Half& half = halves_.at(response.sample);
   std::string whole = replace_invalid(response_text(tokenizer_, response.token));
@@ -178,17 +178,17 @@ void Service::run_batch(const std::function<bool()>& should_stop) {
   request.jobs = jobs;
   request.sampling = sampling_of(under_way.front()->request());
   request.seed = seed_;
-  request.keep = false;
-  request.should_stop = should_stop;
-  request.more = [&] { return take(under_way); };
-  request.room_responses = kMostResponses;
-  request.room_tokens = room_;
-  request.unwanted = [&](int64_t job, uint32_t sample) { return of(job).unwanted(sample); };
-  request.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
+  request.sink.keep = false;
+  request.limits.should_stop = should_stop;
+  request.feed.more = [&] { return take(under_way); };
+  request.feed.room_responses = kMostResponses;
+  request.feed.room_tokens = room_;
+  request.limits.unwanted = [&](int64_t job, uint32_t sample) { return of(job).unwanted(sample); };
+  request.sink.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
     ++tokens_;
     of(job).token(sample, token);
   };
-  request.on_response = [&](const Sampled& response) { of(response.job).ended(response); };
+  request.sink.on_response = [&](const Episode& response) { of(response.job).ended(response); };
   std::string failure = kStopping;
   try {
     engine_.run(request);

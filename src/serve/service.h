@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
@@ -53,7 +53,7 @@ class ServeTicket {
 
   // For the service:
   void token(uint32_t sample, int32_t id);
-  void ended(const Sampled& response);
+  void ended(const Episode& response);
   void fail(const std::string& why);  // unless it has ended
   bool unwanted(uint32_t sample);
 
@@ -80,7 +80,7 @@ class ServeTicket {
 class Service {
  public:
   // `room`: tokens of a prompt and its response together.
-  Service(Rollout& engine, const Tokenizer& tokenizer, int64_t room, uint64_t seed)
+  Service(Rollouter& engine, const Tokenizer& tokenizer, int64_t room, uint64_t seed)
       : engine_(engine), tokenizer_(tokenizer), room_(room), seed_(seed) {}
   std::shared_ptr<ServeTicket> ask(ServeRequest request);
   int64_t room() const { return room_; }
@@ -94,7 +94,7 @@ class Service {
   std::vector<PromptJob> take(Tickets& under_way);
   void run_batch(const std::function<bool()>& should_stop);
 
-  Rollout& engine_;
+  Rollouter& engine_;
   const Tokenizer& tokenizer_;
   const int64_t room_;
   const uint64_t seed_;

@@ -152,7 +152,7 @@ class OrderedShards final : public OverRanks {
 int64_t Among::budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const {
   if (!several() || ordered) return token_budget;
   int64_t tokens = 0;
-  for (int64_t index : responses) tokens += batch.responses[index].length;
+  for (int64_t index : responses) tokens += batch.responses[index].length_with_inserts();
   return std::min(token_budget, std::max<int64_t>(tokens / ranks->size(), 1));
 }
 

@@ -278,20 +278,20 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
 }
 
 // Ends a response with every look for more; a slow one draws its first when `wait` comes back.
-class Drawing final : public Rollout {
+class Drawing final : public Rollouter {
  public:
   explicit Drawing(std::function<void()> wait = nullptr) : wait_(std::move(wait)) {}
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
-    std::vector<Sampled> sampled;
+    std::vector<Episode> sampled;
     for (size_t job = 0; job < jobs.size(); ++job) {
       for (uint32_t i = 0; i < jobs[job].samples; ++i) {
         if (wait_ && sampled.size() == 1) wait_();
         sampled.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
-        request.on_response(sampled.back());
+        request.sink.on_response(sampled.back());
         if (told != nullptr) ++*told;
-        if (!request.more) continue;
-        for (const PromptJob& more : request.more()) jobs.push_back(more);
+        if (!request.feed.more) continue;
+        for (const PromptJob& more : request.feed.more()) jobs.push_back(more);
       }
     }
     count = sampled.size();
@@ -320,15 +320,15 @@ TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) 
                                      Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
                                 : std::function<void()>());
                                      if (!ranks.leads()) own.told = drawn_by_quick;
-                                     const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
+                                     const std::unique_ptr<Rollouter> shared = share_rollout(own, ranks, claims);
                                      for (int again = 0; again < 2; ++again) {
                                        ++rounds;
                                        RolloutRequest request;
                                        request.jobs = jobs;
-                                       const std::vector<Sampled> all = shared->run(request);
+                                       const std::vector<Episode> all = shared->run(request);
                                        if (all.size() != 48) return str(all.size(), " responses");
                                        for (size_t i = 0; i < all.size(); ++i) {
-                                         const Sampled& s = all[i];
+                                         const Episode& s = all[i];
                                          const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 &&
                                                             s.token[0] == 100 + s.job;
                                          if (!right) return str("response ", i, " is of prompt ", s.job);
@@ -356,9 +356,9 @@ TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
     for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt});
     RolloutRequest request;
     request.jobs = jobs;
-    request.keep = false;
+    request.sink.keep = false;
     std::vector<int64_t> came;
-    request.on_response = [&](const Sampled& s) { came.push_back(s.token[0] == s.job ? s.job : -1); };
+    request.sink.on_response = [&](const Episode& s) { came.push_back(s.token[0] == s.job ? s.job : -1); };
     lead_rollout(own, ranks)->run(request);
     dismiss_followers(ranks);
     for (int64_t i = 0; i < 500; ++i)
@@ -489,8 +489,8 @@ TEST(ranks, responses_that_are_missing_end_all) {
     RolloutRequest request;
     request.jobs = jobs;
     bool stops = false;
-    request.should_stop = [&] { return stops; };
-    const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, true);
+    request.limits.should_stop = [&] { return stops; };
+    const std::unique_ptr<Rollouter> shared = share_rollout(own, ranks, true);
     try {
       shared->run(request);
       return "went on";

@@ -80,12 +80,13 @@ ALLOWED = {
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections kernels model model/tensor model/gemm model/head sharding",
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
+    "rollout/environment": "core sections text text/tokenizer verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
     "evaluate": "core sections data data/rows data/prompts verify stats records records/run compare config",
     "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
     "evaluate/results": "core sections text/* data data/rows verify stats records records/run compare config evaluate evaluate/sources",
-    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout sharding records "
-                       "records/run compare config evaluate evaluate/sources evaluate/results",
+    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
+                       "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
     "train/collect": "core sections text/* data data/prompts verify objective/* records/run config rollout sharding",
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
@@ -98,7 +99,7 @@ ALLOWED = {
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
     "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
-                  "records/run config plan evaluate evaluate/engine rollout sharding train/signals train/optimizer train/collect train/metrics "
+                  "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
     "study": "core stats verify data data/tasks records records/run compare config evaluate report sections",
     "study/engine": "core sections text/* hf sampling rollout stats verify data data/tasks data/prompts records records/run compare methods config "

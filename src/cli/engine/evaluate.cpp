@@ -77,6 +77,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.graders = parse_graders(options.graders, "graders");
   plan.code = options.code;
   plan.engine = options.engine;
+  plan.environment = options.environment;
   plan.served = options.served;
   plan.device = options.machine.device;
   plan.threads = options.machine.threads;
@@ -96,7 +97,7 @@ std::string notes_of(const Suite& suite) {
 // Of every model that rank 0 evaluates, in the same order: draws what it is told to.
 int sample_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
   for (const ModelSettings& model : models) {
-    sample_with(plan, model.path, [&](Rollout& own) { follow_rollout(own, ranks, stop_requested); });
+    sample_with(plan, model.path, [&](Rollouter& own) { follow_rollout(own, ranks, stop_requested); });
   }
   return kDone;
 }
@@ -144,7 +145,8 @@ struct OfRuns {
 
 // Puts the newest checkpoint in the place of a run's directory.
 OfRuns settings_of_runs(std::vector<ModelSettings>& models, bool suite) {
-  static const std::set<std::string> kOfSuites = {"template", "few_shot", "shots", "stop", "dtype"};
+  static const std::set<std::string> kOfSuites = {"template", "few_shot",    "shots",    "stop",
+                                                  "dtype",    "environment", "max_turns"};
   OfRuns out;
   std::map<std::string, std::set<std::string>> values;  // by key, "" where a run has the default
   std::vector<std::vector<Setting>> each;
@@ -216,7 +218,7 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
                   Ranks& ranks) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  if (!ranks.alone()) plan.sampler = [&ranks](Rollout& own) { return lead_rollout(own, ranks); };
+  if (!ranks.alone()) plan.sampler = [&ranks](Rollouter& own) { return lead_rollout(own, ranks); };
   for (const ModelSettings& model : models) {
     plan.model = model;
     labels.push_back(model.label);
@@ -283,6 +285,25 @@ EvaluateWords read_evaluate_words(const Words& words) {
   return asked;
 }
 
+void check_environment(const EvaluateWords& asked, const Ranks& ranks) {
+  const EvaluationPlan& plan = asked.plan;
+  if (!plan.environment.some()) return;
+  const auto refuse = [&](const std::string& with, const std::string& instead) {
+    throw Error(ErrorKind::config,
+                str("environment = \"", word_of(plan.environment.kind), "\" with ", with, ": ", instead));
+  };
+  if (!ranks.alone()) refuse(str(ranks.size(), " ranks"), "episodes are not shared out; start one process");
+  if (plan.device != "cpu") {
+    refuse(str("device = \"", plan.device, "\""),
+           "the decoder of a GPU samples several tokens at once; set --device cpu");
+  }
+  for (const ModelSettings& model : asked.models) {
+    if (model.by != AnsweredBy::checkpoint) {
+      refuse(str("responses of ", printable(model.label)), "it answers checkpoints alone; evaluate the other apart");
+    }
+  }
+}
+
 // What several ranks must have in common. Only rank 0 reads the data and is asked for anything but responses.
 std::vector<std::string> lines_of(const EvaluateWords& asked) {
   std::vector<std::string> lines = {str("dtype = ", word_of(asked.plan.config.dtype)),
@@ -312,7 +333,11 @@ int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
 int run_evaluate(const Words& words) {
   return speaking_once([&] {
     const std::shared_ptr<Ranks> ranks = open_ranks();
-    EvaluateWords asked = ranks->together("reading the options", [&] { return read_evaluate_words(words); });
+    EvaluateWords asked = ranks->together("reading the options", [&] {
+      EvaluateWords read = read_evaluate_words(words);
+      check_environment(read, *ranks);
+      return read;
+    });
     install_stop_signals();
     if (ranks->leads()) say(asked.of_runs);
     if (!ranks->alone()) return evaluate_by_ranks(std::move(asked), *ranks);

@@ -44,26 +44,26 @@ RolloutRequest request_of(const GenerateOptions& options, const Questions& quest
   request.jobs = jobs;
   request.sampling = options.sampling;
   request.seed = static_cast<uint64_t>(options.seed);
-  request.stop_ids = questions.stop_ids;
-  request.ends = questions.ends;
+  request.limits.stop_ids = questions.stop_ids;
+  request.limits.ends = questions.ends;
   return request;
 }
 
 // One prompt: the first sample streams, further ones follow whole.
-void answer(Rollout& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
+void answer(Rollouter& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
   std::vector<PromptJob> jobs;
   RolloutRequest request = request_of(options, questions, jobs);
   Tokenizer::Stream stream(policy.tokenizer);
   int64_t tokens = 0;
   bool reading = true;  // standard output still has a reader
   const double began = now_seconds();
-  request.on_token = [&](int64_t, uint32_t sample, int32_t token) {
+  request.sink.on_token = [&](int64_t, uint32_t sample, int32_t token) {
     ++tokens;
-    if (sample != 0 || contains(request.stop_ids, token) || token >= policy.tokenizer.vocab_size()) return;
+    if (sample != 0 || contains(request.limits.stop_ids, token) || token >= policy.tokenizer.vocab_size()) return;
     reading = out(shown(stream.push(token)));
   };
-  request.should_stop = [&] { return !reading; };
-  const std::vector<Sampled> responses = engine.run(request);
+  request.limits.should_stop = [&] { return !reading; };
+  const std::vector<Episode> responses = engine.run(request);
   if (!reading) return;
   out(shown(stream.finish()) + "\n");
   for (size_t i = 1; i < responses.size(); ++i) {
@@ -76,7 +76,7 @@ void answer(Rollout& engine, const GenerateOptions& options, const Policy& polic
           responses.front().finished ? "" : str("; cut at max_tokens = ", options.sampling.max_tokens)));
 }
 
-std::string row_of(const Sampled& response, const Questions& questions, const Policy& policy) {
+std::string row_of(const Episode& response, const Questions& questions, const Policy& policy) {
   const auto i = static_cast<size_t>(response.job);
   double logprob = 0;
   for (float value : response.logprob) logprob += value;
@@ -95,20 +95,20 @@ std::string row_of(const Sampled& response, const Questions& questions, const Po
   return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
+void answer_file(Rollouter& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
   std::vector<PromptJob> jobs;
   RolloutRequest request = request_of(options, questions, jobs);
   Progress progress("generate", static_cast<int64_t>(jobs.size()) * options.samples, "responses");
   int64_t ended = 0, tokens = 0;
-  request.on_response = [&](const Sampled&) { ++ended; };
-  request.on_token = [&](int64_t, uint32_t, int32_t) {
+  request.sink.on_response = [&](const Episode&) { ++ended; };
+  request.sink.on_token = [&](int64_t, uint32_t, int32_t) {
     if (++tokens % 64 == 0) progress.update(ended, str(grouped(tokens), " tokens"));
   };
-  const std::vector<Sampled> responses = engine.run(request);
+  const std::vector<Episode> responses = engine.run(request);
   progress.update(ended);
   progress.finish(str(grouped(tokens), " tokens"));
   std::string rows;
-  for (const Sampled& response : responses) {
+  for (const Episode& response : responses) {
     rows += row_of(response, questions, policy);
     if (!options.out.empty()) continue;
     out(rows);

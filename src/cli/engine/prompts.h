@@ -18,7 +18,7 @@ struct Questions {
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompts;  // token ids, one per problem
   std::vector<int32_t> stop_ids;
-  std::function<bool(const Sampled&)> ends = nullptr;  // RolloutRequest::ends
+  std::function<bool(const Episode&)> ends = nullptr;  // RolloutLimits::ends
 };
 
 std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options);

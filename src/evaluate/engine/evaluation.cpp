@@ -26,6 +26,7 @@
 #include "records/card.h"
 #include "records/run/run_directory.h"
 #include "rollout/engine.h"
+#include "rollout/environment/environment.h"
 #include "rollout/policy.h"
 
 namespace ucas {
@@ -33,14 +34,14 @@ namespace ucas {
 namespace {
 
 // The weights are read when they are first needed: a complete evaluation is scored again without them.
-class LazyEngine final : public Rollout {
+class LazyEngine final : public Rollouter {
  public:
   LazyEngine(std::string directory, const EvaluationPlan& plan) : directory_(std::move(directory)), plan_(plan) {}
   Model& model() {
     if (!model_) model_ = load_model(directory_, parse_device(plan_.device), inference(plan_.config.dtype));
     return *model_;
   }
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     return make_engine(model(), plan_.engine)->run(request);
   }
 
@@ -163,6 +164,8 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
                                 .top_k = config.top_k,
                                 .seed = config.seed,
                                 .dtype = word_of(config.dtype),
+                                .environment = plan.environment.some() ? word_of(plan.environment.kind) : "",
+                                .max_turns = plan.environment.some() ? plan.environment.max_turns : 0,
                                 .sources = prepared.settings};
   const std::string outputs = path_join(directory, file);
   OutputJournal journal(outputs, settings);
@@ -199,9 +202,12 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
   if (const std::string flattered = chosen_on(model, prepared.problems); !flattered.empty()) warn(flattered);
-  const std::unique_ptr<Rollout> sampler = plan.sampler ? plan.sampler(engine) : nullptr;
+  const std::unique_ptr<Rollouter> sampler = plan.sampler ? plan.sampler(engine)
+                                             : plan.environment.some()
+                                                 ? with_environment(engine, plan.environment, tokenizer)
+                                                 : nullptr;
   const auto ends_at_text = [](const EvalSource& asks) { return !asks.end_texts.empty(); };
-  if (sampler && std::ranges::any_of(prepared.sources, ends_at_text)) {
+  if (plan.sampler && std::ranges::any_of(prepared.sources, ends_at_text)) {
     throw Error(ErrorKind::unsupported,
                 str(model, ": a stop that is a text, where several processes sample: they know of stop ",
                     "tokens alone; leave it out, or evaluate in one process"));
@@ -335,7 +341,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   return evaluate_checkpoint(plan, model, run, std::move(input));
 }
 
-void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow) {
+void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollouter&)>& follow) {
   use_threads(plan.threads);
   LazyEngine engine(model, plan);
   follow(engine);

@@ -17,7 +17,8 @@
 #include "evaluate/sources/config.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
-#include "rollout/rollout.h"
+#include "rollout/environment/config.h"
+#include "rollout/rollouter.h"
 #include "sampling/config.h"
 
 namespace ucas {
@@ -39,12 +40,13 @@ struct EvaluationPlan {
   std::map<std::string, GraderKind> graders;  // of files' data sources with one of their own
   code::CodeOptions code;
   EngineConfig engine;
-  ServerOptions served;  // of models behind a server
+  EnvironmentConfig environment;  // answers checkpoints, sampled by this process alone, on the CPU
+  ServerOptions served;           // of models behind a server
   std::string device = "cpu";
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json
   // Who draws for checkpoints, where it is not this process alone: gets the engine that does.
-  std::function<std::unique_ptr<Rollout>(Rollout& own)> sampler = {};
+  std::function<std::unique_ptr<Rollouter>(Rollouter& own)> sampler = {};
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
@@ -53,7 +55,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
                           const std::string& label, int64_t step = -1);
 
 // For a process that only draws for another's evaluation of a checkpoint: `follow` gets the engine.
-void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow);
+void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollouter&)>& follow);
 
 // The same as evaluate_model, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

@@ -88,13 +88,14 @@ class EvaluationProgress {
   double began_ = now_seconds();
 };
 
-Output output_of(const Sampled& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
+Output output_of(const Episode& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
   Output out;
   out.source = problem.source;
   out.id = problem.id;
   out.sample = greedy ? kGreedySample : sampled.sample;
   out.text = replace_invalid(response_text(tokenizer, sampled.token));
   out.ids = sampled.token;
+  out.inserts = sampled.inserts;
   out.finished = sampled.finished;
   for (size_t t = 0; t < sampled.token.size(); ++t) {
     out.logprob += sampled.logprob[t];
@@ -339,7 +340,8 @@ void RolloutSource::run(const ResponseRequest& request) {
                     .first_sample = static_cast<uint32_t>(asked.first),
                     .greedy = asked.greedy,
                     .max_tokens = asked.max_tokens,
-                    .stop_ids = asked.stop_ids});
+                    .stop_ids = asked.stop_ids,
+                    .asked = &input_.problems[asked.problem]});
   }
   const EvalConfig& config = request.config;
   RolloutRequest rollout;
@@ -351,29 +353,29 @@ void RolloutSource::run(const ResponseRequest& request) {
                       .max_tokens = config.max_tokens};
   rollout.seed = static_cast<uint64_t>(config.seed);
   rollout.step = kEvaluationStep;
-  rollout.stop_ids = input_.stop_ids;
-  rollout.ends = ends_of(request.jobs);
-  rollout.should_stop = request.should_stop;
-  rollout.keep = false;
-  rollout.on_response = [&](const Sampled& sampled) {
+  rollout.limits.stop_ids = input_.stop_ids;
+  rollout.limits.ends = ends_of(request.jobs);
+  rollout.limits.should_stop = request.should_stop;
+  rollout.sink.keep = false;
+  rollout.sink.on_response = [&](const Episode& sampled) {
     const auto job = static_cast<size_t>(sampled.job);
     const ResponseJob& asked = request.jobs[job];
     request.ended(job, output_of(sampled, input_.problems[asked.problem], asked.greedy, tokenizer_));
   };
-  rollout.on_token = [&](int64_t, uint32_t, int32_t) { request.token(); };
+  rollout.sink.on_token = [&](int64_t, uint32_t, int32_t) { request.token(); };
   rollout_.run(rollout);
 }
 
 // Sources may end their responses at texts of their own; what all share stands in the input.
-std::function<bool(const Sampled&)> RolloutSource::ends_of(std::span<const ResponseJob> jobs) const {
-  std::map<const std::vector<std::string>*, std::function<bool(const Sampled&)>> by_texts;
+std::function<bool(const Episode&)> RolloutSource::ends_of(std::span<const ResponseJob> jobs) const {
+  std::map<const std::vector<std::string>*, std::function<bool(const Episode&)>> by_texts;
   for (const ResponseJob& job : jobs) {
     if (job.end_texts != nullptr && !by_texts.contains(job.end_texts)) {
       by_texts[job.end_texts] = ends_at(tokenizer_, *job.end_texts);
     }
   }
   if (by_texts.empty()) return input_.ends;
-  return [jobs, by_texts = std::move(by_texts), general = input_.ends](const Sampled& sampled) {
+  return [jobs, by_texts = std::move(by_texts), general = input_.ends](const Episode& sampled) {
     const auto own = by_texts.find(jobs[static_cast<size_t>(sampled.job)].end_texts);
     return (own != by_texts.end() && own->second(sampled)) || (general && general(sampled));
   };
@@ -405,7 +407,7 @@ EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalIn
   return result;
 }
 
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+EvalRecord evaluate(Rollouter& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config) {
   RolloutSource source(rollout, tokenizer, input);
   return evaluate(source, graders, input, config);

@@ -1,6 +1,6 @@
 // Has generated what an evaluation needs and has it scored (score.h): one run of the source (response_source.h) over
 // all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
-// Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Grader.
+// Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollouter and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 #include "verify/grader.h"
 
@@ -38,9 +38,9 @@ struct EvalSource {
 
 struct EvalInput {
   std::span<const Problem> problems;              // (source, id) differ where there is a journal
-  std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied; for a Rollout
+  std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied; for a Rollouter
   std::vector<int32_t> stop_ids;
-  std::function<bool(const Sampled&)> ends = {};  // RolloutRequest::ends
+  std::function<bool(const Episode&)> ends = {};  // RolloutLimits::ends
   std::span<const EvalSource> sources = {};       // those that are not here have no settings of their own
   // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
   // source and id, so that they do not depend on what else is evaluated.
@@ -66,14 +66,14 @@ uint32_t sample_key(const Problem& problem);
 class RolloutSource final : public ResponseSource {
  public:
   // Borrows all three.
-  RolloutSource(Rollout& rollout, const Tokenizer& tokenizer, const EvalInput& input)
+  RolloutSource(Rollouter& rollout, const Tokenizer& tokenizer, const EvalInput& input)
       : rollout_(rollout), tokenizer_(tokenizer), input_(input) {}
   void run(const ResponseRequest& request) override;
 
  private:
-  std::function<bool(const Sampled&)> ends_of(std::span<const ResponseJob> jobs) const;
+  std::function<bool(const Episode&)> ends_of(std::span<const ResponseJob> jobs) const;
 
-  Rollout& rollout_;
+  Rollouter& rollout_;
   const Tokenizer& tokenizer_;
   const EvalInput& input_;
 };
@@ -81,7 +81,7 @@ class RolloutSource final : public ResponseSource {
 // Error(ErrorKind::limit) where input.disk_free is less than the responses may take.
 void check_room(const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config);
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+EvalRecord evaluate(Rollouter& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);
 
 }  // namespace ucas

@@ -37,22 +37,22 @@ Tokenizer digits_tokenizer(const std::string& directory) {
 std::vector<int32_t> boxed(int32_t digit) { return {kOpen, digit, kClose, kEos}; }
 
 // script(problem, sample, greedy) -> token ids.
-class Script final : public Rollout {
+class Script final : public Rollouter {
  public:
   std::function<std::vector<int32_t>(uint32_t, uint32_t, bool)> script;
   std::vector<uint32_t> steps;
   std::vector<PromptJob> jobs;
   int64_t answered = 0, most = -1;  // gives up after so many
 
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     steps.push_back(request.step);
     jobs.assign(request.jobs.begin(), request.jobs.end());
-    std::vector<Sampled> out;
+    std::vector<Episode> out;
     for (size_t j = 0; j < request.jobs.size(); ++j) {
       for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
         if (answered == most) return out;
         ++answered;
-        Sampled s;
+        Episode s;
         s.job = static_cast<int64_t>(j);
         s.sample = request.jobs[j].first_sample + static_cast<uint32_t>(i);
         s.token = script(request.jobs[j].problem, s.sample, request.jobs[j].greedy);
@@ -60,8 +60,8 @@ class Script final : public Rollout {
         s.logprob.assign(s.token.size(), -1);
         s.entropy.assign(s.token.size(), 0.25f * static_cast<float>(s.token.size()));
         s.confidence = s.logit = s.logprob;
-        if (request.on_response) request.on_response(s);
-        if (request.keep) out.push_back(std::move(s));
+        if (request.sink.on_response) request.sink.on_response(s);
+        if (request.sink.keep) out.push_back(std::move(s));
       }
     }
     return out;

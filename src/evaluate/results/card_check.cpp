@@ -76,7 +76,7 @@ class Check {
   void check_hashes();
   void check_environment();
   void check_settings(const OutputSettings& settings);
-  void check_responses(const std::vector<Output>& outputs);
+  void check_responses(const OutputSettings& settings, const std::vector<Output>& outputs);
   void check_texts(const std::vector<Output>& outputs);
   void check_problem_hashes();
   void check_data();
@@ -114,7 +114,7 @@ CardCheck Check::run() {
   check_problem_hashes();
   StoredOutputs stored = read_outputs(file(".outputs.jsonl"));
   check_settings(stored.settings);
-  check_responses(stored.outputs);
+  check_responses(stored.settings, stored.outputs);
   check_model();
   check_texts(stored.outputs);
   check_data();
@@ -237,7 +237,7 @@ void Check::check_settings(const OutputSettings& settings) {
 }
 
 // A response ends by a stop token, a text or at the limit; probabilities are at most 1.
-void Check::check_responses(const std::vector<Output>& outputs) {
+void Check::check_responses(const OutputSettings& settings, const std::vector<Output>& outputs) {
   int64_t line = 1;
   for (const Output& output : outputs) {
     const std::string place = str(file(".outputs.jsonl"), ":", ++line);
@@ -249,7 +249,7 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     if (output.logprob > 1e-3) find(place, "logprob", str(output.logprob), "at most 0");
     if (output.entropy < -1e-6) find(place, "entropy", str(output.entropy), "at least 0");
     if (set->as.grader == word_of(GraderKind::choice) || !card_.origin.empty()) continue;
-    const auto length = static_cast<int64_t>(output.ids.size());
+    const int64_t length = std::ssize(output.ids) + inserted_tokens(output.inserts);
     const auto holds = [&](const std::string& text) { return output.text.find(text) != std::string::npos; };
     // What is graded leaves special tokens out: it may hold an end text that the tokens do not.
     const bool ended =
@@ -258,7 +258,9 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     expect(place, "finished", output.finished, ended);
     const auto less = set->as.max_tokens_of.find(output.id);
     const int64_t limit = less == set->as.max_tokens_of.end() ? set->as.max_tokens : less->second;
-    if (length > limit || (!output.finished && !ended && length != limit)) {
+    // An environment's last message has no room, or no turn is left for it.
+    const bool may_stop_short = !settings.environment.empty();
+    if (length > limit || (!output.finished && !ended && length != limit && !may_stop_short)) {
       find(place, "ids", str(length, " tokens"), str(output.finished ? "at most " : "cut at ", limit, " tokens"));
     }
   }

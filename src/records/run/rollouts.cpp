@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_object.h"
+#include "records/run/inserts_json.h"
 
 namespace ucas {
 
@@ -23,6 +24,10 @@ std::string rollout_line(const StoredResponse& r) {
                      {"reason", r.reason},
                      {"advantage_mean", r.advantage}};
   if (r.weights >= 0) row["weights"] = r.weights;
+  if (!r.inserts.empty()) {
+    row["inserts"] = OrderedJson::parse(inserts_json(r.inserts));
+    row["transcript"] = r.transcript;
+  }
   return json_text(row) + "\n";
 }
 
@@ -38,6 +43,8 @@ std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<s
     r.source = row.text_or("source", "");
     r.prompt = row.text_or("prompt", "");
     r.response = row.text_or("response", "");
+    r.inserts = inserts_of(row, r.tokens);
+    r.transcript = row.text_or("transcript", "");
     r.verdict = verdict_of(row);
     r.answer = row.text_or("answer", "");
     r.reason = row.text_or("reason", "");

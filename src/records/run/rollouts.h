@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/inserts.h"
 #include "core/verdict.h"
 #include "stats/spread.h"
 
@@ -21,6 +22,8 @@ struct StoredResponse {
   std::vector<std::string> gold;
   std::optional<VerdictKind> verdict;
   bool finished = true;
+  std::vector<Insert> inserts;  // of an environment, and with them all that was read and written
+  std::string transcript;
   double score = kUnknown, reward = kUnknown, advantage = kUnknown;  // advantage: mean over its tokens
 };
 

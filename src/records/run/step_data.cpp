@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
+#include "records/run/inserts_json.h"
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"
 
@@ -124,6 +125,7 @@ void append_response(std::string& out, const StepData& data, size_t row) {
   if (data.reasons) out += str(", \"reason\": ", json_text(o.verdict.reason));
   if (has_terms(batch)) append_list(out, "terms", std::span<const float>(o.terms), append_number);
   append_list(out, "token", Batch::tokens(batch.token, o), [](std::string& to, int32_t id) { append(to, id); });
+  if (!o.inserts.empty()) out += str(", \"inserts\": ", inserts_json(o.inserts));
   if (!data.piece.empty()) {
     append_list(out, "piece", Batch::tokens(data.piece, o),
                 [](std::string& to, const std::string& piece) { to += json_text(piece); });
@@ -293,6 +295,7 @@ void read_response(const JsonObject& line, const Header& header, StepData& data)
   const std::vector<int32_t> ids = line.ids("token");
   o.length = static_cast<int64_t>(ids.size());
   batch.token.insert(batch.token.end(), ids.begin(), ids.end());
+  o.inserts = inserts_of(line, o.length);
   if (header.pieces) {
     const std::vector<std::string> pieces = line.texts("piece");
     expect_count(line, "piece", static_cast<int64_t>(pieces.size()), o.length);

@@ -58,6 +58,13 @@ bool same(const Floats& a, const Floats& b) {  // bits, save that NaN is NaN
   return true;
 }
 
+// The first response was answered twice.
+StepData answered() {
+  StepData data = small();
+  data.batch.responses[0].inserts = {{1, {30, 31}, "<result>4</result>"}, {2, {9}, "\"\n\xe2\x82\xac"}};
+  return data;
+}
+
 class step_data : public ::testing::Test {
  protected:
   StepData back(const StepData& data) { return read(step_data_lines(data)); }
@@ -77,6 +84,28 @@ class step_data : public ::testing::Test {
   std::string path() const { return path_join(folder_.path(), "step.jsonl"); }
   testing::TemporaryDirectory folder_;
 };
+
+TEST_F(step_data, inserts_read_back_as_they_were_and_bad_ones_are_refused) {
+  const StepData data = answered();
+  const StepData read_back = back(data);
+  EXPECT_EQ(read_back.batch.responses[0].inserts, data.batch.responses[0].inserts);
+  EXPECT_TRUE(read_back.batch.responses[1].inserts.empty());
+  EXPECT_EQ(read_back.batch.token, data.batch.token);
+  EXPECT_EQ(step_data_lines(small()).find("inserts"), std::string::npos) << "a single turn has no such key";
+  const std::string lines = step_data_lines(data);
+  const auto with = [&](const std::string& old, const std::string& now) {
+    std::string text = lines;
+    text.replace(text.find(old), old.size(), now);
+    return refusal(text);
+  };
+  const std::string expected = "expected tokens, at ascending places between the response's own";
+  for (const auto& [old, now] : {std::pair{"\"at\": 1", "\"at\": 0"},
+                                 {"\"at\": 2", "\"at\": 1"},
+                                 {"\"at\": 2", "\"at\": 3"},
+                                 {"\"token\": [30, 31]", "\"token\": []"}}) {
+    EXPECT_NE(with(old, now).find(expected), std::string::npos) << now << ": " << with(old, now);
+  }
+}
 
 TEST_F(step_data, answers_are_grouped_by_the_grader_of_their_problem) {
   StepData data = small();

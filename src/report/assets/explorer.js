@@ -216,12 +216,13 @@
     return text.replace(/\n/g, "\u21b5\n").replace(/\t/g, "\u21e5");
   }
   function tokens(parent, row, q, s) {
-    const r = prompt().responses[row], box = make("div", "tokens", null, parent), hits = found(r);
+    const r = prompt().responses[row], box = make("div", "tokens", null, parent), hits = found(r), said = new Map(r.inserts || []);
     box.dataset.row = row;
     r.id.forEach((id, t) => {
       const node = make("span", "tok", shown(t < r.text.length ? r.text[t] : `[${id}]`), box);
       node.dataset.token = t;
       node.tabIndex = -1;
+      if (said.has(t)) { node.dataset.said = shown(said.get(t)); node.title = "before it, by the environment: " + said.get(t); }
       if (hits.has(t)) node.classList.add("hit");
       paint(node, valueOf(r, q, t), s);
     });

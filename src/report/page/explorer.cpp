@@ -80,6 +80,13 @@ void append_response(std::string& out, const StepData& data, const std::vector<T
   for (size_t t = first; t < first + shown && !data.piece.empty(); ++t) {
     out += str(t > first ? "," : "", quoted(visible_text(data.piece[t], kLongestPiece)));
   }
+  if (!o.inserts.empty()) {
+    out += "],\"inserts\":[";
+    for (size_t i = 0; i < o.inserts.size(); ++i) {
+      out +=
+          str(i > 0 ? "," : "", "[", o.inserts[i].at, ",", quoted(visible_text(o.inserts[i].text, kLongestPiece)), "]");
+    }
+  }
   out += "],\"values\":[";
   for (size_t q = 0; q < quantities.size(); ++q) {
     if (q > 0) out += ',';

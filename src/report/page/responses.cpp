@@ -218,7 +218,8 @@ OrderedJson step_values(const std::vector<StoredResponse>& rollouts, const Sampl
       if (prompt.is_null()) {
         prompt = {{"prompt", model_text(trim(r.prompt), limits.bytes / 2)}, {"gold", gold_values(r.gold)}};
       }
-      OrderedJson values = response_values(r.verdict, "", r.tokens, r.response, limits.bytes / 2);
+      const std::string& text = r.transcript.empty() ? r.response : r.transcript;
+      OrderedJson values = response_values(r.verdict, "", r.tokens, text, limits.bytes / 2);
       values["cut"] = !r.finished;
       if (!std::isnan(r.reward)) values["reward"] = fixed(r.reward, 2);
       values["advantage"] = advantage_values(r.advantage, most);

@@ -34,6 +34,12 @@ Batch read_carry_over(const std::string& path, const TrainingSet& data, int64_t 
   }
   expect(std::ranges::all_of(batch.token, [&](int32_t id) { return id >= 0 && id < vocabulary; }),
          str("token ids below ", vocabulary));
+  for (const Response& o : batch.responses) {
+    for (const Insert& insert : o.inserts) {
+      expect(std::ranges::all_of(insert.token, [&](int32_t id) { return id >= 0 && id < vocabulary; }),
+             str("token ids below ", vocabulary, " of inserts"));
+    }
+  }
   for (size_t g = 0; g < batch.groups.size(); ++g) {
     Group& group = batch.groups[g];
     const bool known = group.problem < data.size() && data.problems[group.problem].id == kept.problem[g];

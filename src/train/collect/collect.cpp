@@ -20,7 +20,7 @@ namespace {
 struct Candidate {
   int64_t problem = 0;
   int64_t step = 0;  // that sampled them; 0: this one
-  std::vector<Sampled> sampled = {};
+  std::vector<Episode> sampled = {};
   std::vector<std::string> text = {};
   std::vector<Response> response = {};  // with verdict, score and reward; their place in the batch comes last
 };
@@ -47,28 +47,30 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
     jobs.push_back({.prompt = c.data.prompt[p],
                     .problem = static_cast<uint32_t>(p),
                     .samples = rollout.n,
-                    .first_sample = static_cast<uint32_t>(first_sample)});
+                    .first_sample = static_cast<uint32_t>(first_sample),
+                    .asked = &c.data.problems[p]});
   }
   RolloutRequest request;
   request.jobs = jobs;
   request.sampling = rollout.sampling();
   request.seed = static_cast<uint64_t>(c.config.seed);
   request.step = static_cast<uint32_t>(step);
-  request.stop_ids = c.stop_ids;
-  request.ends = c.ends;
-  request.should_stop = c.should_stop;
+  request.limits.stop_ids = c.stop_ids;
+  request.limits.ends = c.ends;
+  request.limits.should_stop = c.should_stop;
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
-  request.on_response = [&](const Sampled& s) {
+  request.sink.on_response = [&](const Episode& s) {
     const int64_t p = candidates[s.job].problem;
     c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s.token, s.finished); });
   };
-  for (Sampled& s : c.rollout.run(request)) {
+  for (Episode& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
     candidate.text.push_back(text_of(c, s.token, s.finished));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
     o.finished = s.finished;
+    o.inserts = s.inserts;
     candidate.response.push_back(o);
     candidate.sampled.push_back(std::move(s));
   }
@@ -111,6 +113,8 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
     for (const Response& o : candidate.response) {
       stats.truncated += o.finished ? 0 : 1;
       stats.generated_tokens += o.length;
+      stats.inserts += std::ssize(o.inserts);
+      stats.inserted_tokens += inserted_tokens(o.inserts);
       right += o.verdict.kind == VerdictKind::equal ? 1 : 0;
     }
     if (gold_of(c, candidate).empty() && !c.rewards.judges_all()) continue;
@@ -246,7 +250,7 @@ PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric) {
     double right = o.verdict.kind == VerdictKind::equal ? 1 : 0;
     outcome.metric.push_back(metric == KeepMetric::acc ? right : metric == KeepMetric::score ? o.score : o.reward);
     rights += o.verdict.kind == VerdictKind::equal;
-    outcome.longest = std::max(outcome.longest, o.length);
+    outcome.longest = std::max(outcome.longest, o.length_with_inserts());
   }
   outcome.accuracy = static_cast<double>(rights) / static_cast<double>(group.size());
   return outcome;
@@ -259,6 +263,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   std::map<int64_t, int64_t> times_sampled;
   Collected result;
   CollectStats& stats = result.stats;
+  stats.multi_turn = config.rollout.environment.some();
   int64_t since_kept = 0;  // prompts generated
   const Batch carried_over = std::exchange(cursor.carry_over, {});
   const auto carried = static_cast<int64_t>(carried_over.groups.size());

@@ -14,7 +14,7 @@
 #include "core/batch.h"
 #include "core/problem.h"
 #include "objective/filter/dynamic_sampling.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 #include "train/collect/data_cursor.h"
 #include "train/collect/reward.h"
@@ -44,9 +44,11 @@ struct CollectStats {
   int64_t responses = 0, truncated = 0;      // of all generated
   int64_t graded = 0;                        // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
-  std::array<int64_t, 4> verdicts{};    // by VerdictKind
-  std::vector<std::string> unreadable;  // the first of those without an answer
-  double correct_share = 0;             // of all graded responses
+  bool multi_turn = false;                   // an environment answers
+  int64_t inserts = 0, inserted_tokens = 0;  // of it, in all generated
+  std::array<int64_t, 4> verdicts{};         // by VerdictKind
+  std::vector<std::string> unreadable;       // the first of those without an answer
+  double correct_share = 0;                  // of all graded responses
   double seconds_gen = 0, seconds_reward = 0;
 };
 
@@ -61,7 +63,7 @@ struct Collected {
 struct Collector {
   const TrainConfig& config;
   const TrainingSet& data;
-  Rollout& rollout;
+  Rollouter& rollout;
   const Tokenizer& tokenizer;
   const Graders& graders;
   Rewards& rewards;
@@ -69,7 +71,7 @@ struct Collector {
   bool answer_classes = false;
   std::function<bool()> should_stop;
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
-  std::function<bool(const Sampled&)> ends = nullptr;               // at rollout.stop
+  std::function<bool(const Episode&)> ends = nullptr;               // at rollout.stop
   std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
 
   // Generates until the step has its data.train_batch_size prompts (objective/filter/dynamic_sampling.h), or the

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/str.h"
 #include "records/run/step_data.h"
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
@@ -173,6 +174,43 @@ TEST_F(CollectTest, what_is_carried_reads_back_from_its_file_as_it_was) {
   std::swap(data_.problems[4].id, data_.problems[0].id);  // other problems
   refused(1, 4, tokenizer_->vocab_size());
   EXPECT_EQ(carry_over_lines({}, data_, 1), "");
+}
+
+// The arrays, the text that is graded and the carried file alike.
+TEST_F(CollectTest, inserts_stand_beside_the_models_tokens_and_are_carried_with_them) {
+  config_.rollout.carry_over = true;
+  config_.rollout.environment.kind = EnvironmentKind::calculator;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  rollout.said_to = [&](const Episode& s) {
+    return s.sample == 1 ? std::vector<Insert>{{2, {a_, a_}, "a a"}} : std::vector<Insert>{};
+  };
+  const Collected made = collect(rollout, 1);
+  EXPECT_EQ(made.stats.inserts, 8);
+  EXPECT_EQ(made.stats.inserted_tokens, 16);
+  for (size_t i = 0; i < made.batch.responses.size(); ++i) {
+    const Response& o = made.batch.responses[i];
+    EXPECT_EQ(o.inserts.size(), o.sample == 1 ? 1u : 0u);
+    EXPECT_EQ(o.length, o.sample == 0 ? 2 : 3);
+    EXPECT_EQ(o.length_with_inserts(), o.sample == 0 ? 2 : o.sample == 1 ? 5 : 3);
+    EXPECT_EQ(made.text[i], o.sample == 0 ? "a" : "bb") << "what is graded is the model's";
+  }
+  EXPECT_EQ(made.batch.token_count(), 4 * (2 + 3 * 3));
+  const std::string file = (directory_ / kCarryOverFile).string(),
+                    text = carry_over_lines(cursor_.carry_over, data_, 1);
+  write_file(file, text);
+  const Batch back = read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(carry_over_lines(back, data_, 1), text);
+  EXPECT_EQ(back.responses[1].inserts, (std::vector<Insert>{{2, {a_, a_}, "a a"}}));
+  const Collected second = collect(rollout, 2);
+  ASSERT_EQ(second.stats.groups_carried, 4);
+  EXPECT_EQ(second.batch.responses[1].inserts, back.responses[1].inserts);
+  std::string other = text;
+  const std::string ids = str("\"token\": [", a_, ", ", a_, "], \"text\"");
+  ASSERT_NE(other.find(ids), std::string::npos);
+  other.replace(other.find(ids), ids.size(), "\"token\": [999], \"text\"");
+  write_file(file, other);
+  EXPECT_THROW(read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size()), Error);
 }
 
 TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {

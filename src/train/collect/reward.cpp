@@ -271,7 +271,7 @@ void Rewards::pay_group(const PaidGroup& group, std::span<const RewardReply> rep
     double score = 0;
     for (size_t k = 0; k < parts_.size(); ++k) score += parts_[k].weight * o.terms[k];
     o.score = static_cast<float>(score);
-    o.reward = o.score + static_cast<float>(overlong_penalty(o.length, config_.rollout.response_length,
+    o.reward = o.score + static_cast<float>(overlong_penalty(o.length_with_inserts(), config_.rollout.response_length,
                                                              reward.overlong_buffer, reward.overlong_factor));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -12,6 +13,7 @@
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
 #include "rollout/engine.h"
+#include "rollout/environment/environment.h"
 #include "rollout/policy.h"
 #include "train/state/fingerprint.h"
 
@@ -49,7 +51,7 @@ int64_t step_to_replay(const RunDirectory& run, const TrainConfig& config, int64
                   printable(config.model, 200), "); both are there of steps ", numbers(both)));
 }
 
-Replayed compare(const StepData& kept, const Response& o, const Sampled& now, const Tokenizer& tokenizer) {
+Replayed compare(const StepData& kept, const Response& o, const Episode& now, const Tokenizer& tokenizer) {
   const auto ids = Batch::tokens(kept.batch.token, o);
   const auto logprob = Batch::tokens(kept.batch.rollout_logprob, o);
   Replayed out;
@@ -58,14 +60,29 @@ Replayed compare(const StepData& kept, const Response& o, const Sampled& now, co
   out.tokens = o.length;
   out.text = response_text(tokenizer, now.token);
   out.kept = response_text(tokenizer, ids);
+  const auto said = std::ranges::mismatch(o.inserts, now.inserts);
+  const int64_t other_insert = said.in1 != o.inserts.end()     ? said.in1->at
+                               : said.in2 != now.inserts.end() ? said.in2->at
+                                                               : std::ssize(ids) + std::ssize(now.token);
   for (size_t t = 0; t < std::max(ids.size(), now.token.size()); ++t) {
-    if (t >= ids.size() || t >= now.token.size() || ids[t] != now.token[t]) {
+    if (std::cmp_equal(t, other_insert) || t >= ids.size() || t >= now.token.size() || ids[t] != now.token[t]) {
       out.first_other = static_cast<int64_t>(t);
       break;
     }
     out.largest = std::max(out.largest, static_cast<double>(std::fabs(logprob[t] - now.logprob[t])));
   }
   return out;
+}
+
+// What is kept of them: what an environment is reset to.
+std::vector<Problem> problems_of(const StepData& kept) {
+  std::vector<Problem> problems(kept.problem.size());
+  for (size_t g = 0; g < problems.size(); ++g) {
+    problems[g].id = kept.problem[g];
+    if (!kept.question.empty()) problems[g].text = kept.question[g];
+    if (!kept.gold.empty()) problems[g].gold = kept.gold[g];
+  }
+  return problems;
 }
 
 }  // namespace
@@ -84,6 +101,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   const StepData kept = read_step_data(run.signals_file(out.step));
   std::vector<PromptJob> jobs;
   std::vector<int64_t> rows;
+  const std::vector<Problem> problems = problems_of(kept);
   for (size_t i = 0; i < kept.batch.responses.size(); ++i) {
     const Response& o = kept.batch.responses[i];
     const Group& group = kept.batch.groups[static_cast<size_t>(o.group)];
@@ -95,7 +113,8 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
     }
     jobs.push_back({.prompt = group.prompt,
                     .problem = static_cast<uint32_t>(group.problem),
-                    .first_sample = static_cast<uint32_t>(o.sample)});
+                    .first_sample = static_cast<uint32_t>(o.sample),
+                    .asked = &problems[static_cast<size_t>(o.group)]});
     rows.push_back(static_cast<int64_t>(i));
   }
   if (jobs.empty() && out.carried > 0) return out;
@@ -106,15 +125,19 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   use_threads(ask.threads);
   const std::string tokenizer = tokenizer_directory(run, out.weights, config.model);
   Policy policy = open_policy(out.weights, parse_device(config.device), config.model_options(), tokenizer);
-  const std::unique_ptr<Rollout> engine = make_engine(*policy.model, {});
+  const std::unique_ptr<Rollouter> engine = make_engine(*policy.model, {});
   RolloutRequest request;
   request.jobs = jobs;
   request.sampling = config.rollout.sampling();
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
-  request.stop_ids = kept.batch.stop_ids;
-  request.ends = ends_at(policy.tokenizer, config.rollout.stop);
-  for (const Sampled& s : engine->run(request)) {
+  request.limits.stop_ids = kept.batch.stop_ids;
+  request.limits.ends = ends_at(policy.tokenizer, config.rollout.stop);
+  std::unique_ptr<Rollouter> answered;
+  if (config.rollout.environment.some()) {
+    answered = with_environment(*engine, config.rollout.environment, policy.tokenizer);
+  }
+  for (const Episode& s : (answered ? *answered : *engine).run(request)) {
     const Response& o = kept.batch.responses[static_cast<size_t>(rows[static_cast<size_t>(s.job)])];
     out.responses.push_back(compare(kept, o, s, policy.tokenizer));
   }

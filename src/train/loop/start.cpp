@@ -88,7 +88,7 @@ std::string hex(uint64_t value) {
 // Everything that does not depend on whether the run is fresh.
 struct Parts {
   Policy policy;
-  std::unique_ptr<Rollout> rollout;
+  std::unique_ptr<Rollouter> rollout;
   ServedRollout* served = nullptr;  // the same
   EngineConfig engine;              // of a rollout here
   std::unique_ptr<Optimizer> optimizer;
@@ -195,6 +195,12 @@ struct Planned {
   std::string words;
 };
 
+void check_environment(const TrainConfig& config, const Ranks& ranks) {
+  if (!config.rollout.environment.some() || ranks.alone()) return;
+  throw Error(ErrorKind::config, str("rollout.environment = \"", word_of(config.rollout.environment.kind), "\" with ",
+                                     ranks.size(), " ranks: episodes are not shared out; start one process"));
+}
+
 // Before anything is loaded, as if each rank were the one that saves: the ranks of a host divide its memory. Rank 0
 // alone writes; checkpoints that a run has already are not counted again.
 Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow,
@@ -228,7 +234,7 @@ std::string fingerprint_of(const TrainConfig& config, const Parts& parts) {
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::string fingerprint,
                   std::shared_ptr<Ranks> ranks) {
-  std::unique_ptr<Rollout> shared =
+  std::unique_ptr<Rollouter> shared =
       ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks, parts.served == nullptr);
   Training t{.config = std::move(config),
              .ranks = std::move(ranks),
@@ -441,6 +447,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   begin_peak_resident();
   const Planned planned = ranks->together("planning the run", [&] {
     config.validate();
+    check_environment(config, *ranks);
     return plan_run(config, out, nullptr, allow_over_plan, *ranks);
   });
   std::string tokenizer, fingerprint;
@@ -504,6 +511,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   });
   std::optional<RunDirectory> run;
   const Planned planned = ranks->together("opening the run directory", [&] {
+    check_environment(config, *ranks);
     run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
     return plan_run(config, path, &*run, given(kOverPlan), *ranks);
   });

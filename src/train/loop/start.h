@@ -26,9 +26,9 @@ struct Training {
   std::shared_ptr<Ranks> ranks;
   RunDirectory run;
   Policy policy;
-  std::unique_ptr<Rollout> engine;   // samples here
-  ServedRollout* served = nullptr;   // the one of these two that asks servers, where rollout.backend does
-  std::unique_ptr<Rollout> rollout;  // samples on all ranks
+  std::unique_ptr<Rollouter> engine;   // samples here, where `rollout` does more than that
+  ServedRollout* served = nullptr;     // the one of these two that asks servers, where rollout.backend does
+  std::unique_ptr<Rollouter> rollout;  // samples on all ranks, or with an environment
   Graders graders;
   std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
   std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given

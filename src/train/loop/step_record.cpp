@@ -11,11 +11,29 @@
 #include "model/tensor/stream.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
+#include "rollout/policy.h"
 #include "verify/graders.h"
 
 namespace ucas {
 
 namespace {
+
+// What the model wrote and read after the prompt, in order; "" where no environment spoke.
+std::string transcript_of(const Response& o, const Batch& batch, const Tokenizer& tokenizer) {
+  if (o.inserts.empty()) return "";
+  std::span<const int32_t> own = Batch::tokens(batch.token, o);
+  if (o.finished && std::ranges::find(batch.stop_ids, own.back()) != batch.stop_ids.end()) {
+    own = own.first(own.size() - 1);
+  }
+  std::string text;
+  size_t next = 0;
+  for (const Insert& insert : o.inserts) {
+    const auto at = static_cast<size_t>(insert.at);
+    text += response_text(tokenizer, own.subspan(next, at - next)) + insert.text;
+    next = at;
+  }
+  return text + response_text(tokenizer, own.subspan(next));
+}
 
 // One response of the step for the dashboard: of the first prompt, another one each step.
 TrainSample sample_of(const Collected& made, const TrainingSet& data, int64_t step) {
@@ -56,6 +74,8 @@ std::string response_rows(const Collected& made, const Training& t, std::span<co
                              .gold = problem.gold,
                              .verdict = o.verdict.kind,
                              .finished = o.finished,
+                             .inserts = o.inserts,
+                             .transcript = transcript_of(o, batch, t.policy.tokenizer),
                              .score = o.score,
                              .reward = o.reward,
                              .advantage = o.length == 0 ? 0 : sum / static_cast<double>(o.length)});

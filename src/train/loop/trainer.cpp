@@ -14,6 +14,7 @@
 #include "methods/apply.h"
 #include "objective/correction/rollout_correction.h"
 #include "objective/loss/entropy_target.h"
+#include "rollout/environment/environment.h"
 #include "train/collect/carry_over.h"
 #include "train/loop/step_words.h"
 #include "train/loop/validation.h"
@@ -97,6 +98,15 @@ void check_bounds(const Training& t, const StepMetrics& m) {
   }
 }
 
+// The last link of the chain of samplers: it borrows the tokenizer, which stays where it is from here on.
+Rollouter& let_environment_speak(Training& t) {
+  if (t.config.rollout.environment.some()) {
+    t.engine = std::move(t.rollout);
+    t.rollout = with_environment(*t.engine, t.config.rollout.environment, t.policy.tokenizer);
+  }
+  return *t.rollout;
+}
+
 // With carry-over a step may need no sampling; on average it samples at least train_batch_size prompts.
 int64_t fewest_prompts_of_step(const TrainConfig& c) {
   return c.rollout.carry_over ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
@@ -129,7 +139,7 @@ Trainer::Trainer(Training& training)
       rewards_(t_.config, t_.graders, *t_.ranks, t_.external.get()),
       collector_{.config = t_.config,
                  .data = t_.data,
-                 .rollout = *t_.rollout,
+                 .rollout = let_environment_speak(t_),
                  .tokenizer = t_.policy.tokenizer,
                  .graders = t_.graders,
                  .rewards = rewards_,

@@ -73,6 +73,10 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   }
   of_sampled(metric::train_truncated_share, share(s.truncated, s.responses));
   m.set(metric::train_generated_tokens, static_cast<double>(s.generated_tokens));
+  if (s.multi_turn) {
+    of_sampled(metric::rollout_turns_mean, share(s.responses + s.inserts, s.responses));
+    of_sampled(metric::rollout_inserted_tokens_mean, share(s.inserted_tokens, s.responses));
+  }
   // Of rollout.carry_over = true alone: nothing is left over else.
   if (s.groups_carried + s.groups_left + s.groups_late > 0) {
     m.set(metric::train_groups_carried, static_cast<double>(s.groups_carried));
@@ -113,7 +117,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
     score.push_back(o.reward + o.kl_penalty);
     reward.push_back(o.reward);
     length.push_back(static_cast<float>(o.length));
-    at_limit += o.length == response_limit ? 1 : 0;
+    at_limit += o.length_with_inserts() == response_limit ? 1 : 0;
     prompt.push_back(static_cast<float>(batch.groups[o.group].prompt.size()));
   }
   m.set_spread(metric::critic_score, score);

@@ -39,8 +39,11 @@ PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> resp
     const std::span<const int32_t> before = std::span(prompt).first(prompt.size() - 1),
                                    last = std::span(prompt).last(1);
     const std::span<const int32_t> token = Batch::tokens(batch.token, o);
-    const bool tail = o.length < tail_limit;
-    const std::span<const int32_t> read = tail ? token : token.first(token.size() - 1);
+    std::vector<int32_t> woven;  // inserts are context: they have rows, and no targets
+    if (!o.inserts.empty()) woven = with_inserts(token, o.inserts);
+    const std::span<const int32_t> whole = woven.empty() ? token : woven;
+    const bool tail = o.length_with_inserts() < tail_limit;
+    const std::span<const int32_t> read = tail ? whole : whole.first(whole.size() - 1);
     if (i == 0 || group_at(i - 1) != o.group) {
       shared = share_prompts && !before.empty() && group_at(i + 1) == o.group ? out.packed.append(before) : -1;
     }
@@ -52,7 +55,7 @@ PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> resp
     const auto end = static_cast<int64_t>(out.packed.token.size());
     const int64_t first = end - static_cast<int64_t>(read.size()) - 1;  // the row of the prompt's last token
     for (int64_t t = 0; t < o.length; ++t) {
-      out.row.push_back(first + t);
+      out.row.push_back(first + t + inserted_before(o.inserts, t));
       out.target.push_back(token[t]);
       out.token_index.push_back(o.first + t);
     }
@@ -74,7 +77,7 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
     if (o.length == 0) continue;
     shares.push_back(share_prompts && !kept.empty() && batch.responses[kept.back()].group == o.group);
     kept.push_back(index);
-    lengths.push_back(o.length);
+    lengths.push_back(o.length_with_inserts());
     prefix.push_back(static_cast<int64_t>(batch.groups[o.group].prompt.size()) - 1);
   }
   std::vector<std::vector<int64_t>> micros;

@@ -1,6 +1,6 @@
-// Packs prompts with their responses, and reads the old policy's signals off one forward pass: log-prob, H, C and the
-// raw logit of every generated token (Eq. 5).
-// Legend: R rows of a packed micro-batch, N response tokens in it.
+// Packs prompts with their responses and inserts, and reads the old policy's signals off one forward pass: log-prob, H,
+// C and the raw logit of every generated token (Eq. 5). Legend: R rows of a packed micro-batch, N response tokens in
+// it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ucas {
 
 // Some responses of a batch as one packed micro-batch. Row `row[k]` of the hidden states produced token `target[k]`.
 struct PackedResponses {
-  Packed packed;                     // prompt + response without its last token, in the order of the responses
+  Packed packed;                     // prompt + response and inserts without the last token, in their order
   std::vector<int64_t> row;          // [N], and one of each tail
   std::vector<int32_t> target;       // as many as row; of a tail meaningless
   std::vector<int64_t> token_index;  // [N] position in Batch::token

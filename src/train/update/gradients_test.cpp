@@ -413,6 +413,30 @@ TEST(logprobs, packing_lays_prompt_and_response_end_to_end) {
   }
 }
 
+TEST(logprobs, inserts_have_rows_and_no_targets) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch;
+  batch.groups.push_back({0, 0, 2, {1, 2, 3}});
+  batch.token = {10, 11, 12, 13, 20, 21};
+  batch.responses.resize(2);
+  batch.responses[0].length = 4;
+  batch.responses[0].inserts = {{1, {30, 31}, "a"}, {3, {32}, "b"}};
+  batch.responses[1].first = 4;
+  batch.responses[1].length = 2;
+  const std::vector<int64_t> both = {0, 1};
+  const PackedResponses own = pack_responses(batch, both, false);
+  EXPECT_EQ(own.packed.token, (std::vector<int32_t>{1, 2, 3, 10, 30, 31, 11, 12, 32, 1, 2, 3, 20}));
+  EXPECT_EQ(own.packed.position, (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2, 3}));
+  EXPECT_EQ(own.row, (std::vector<int64_t>{2, 5, 6, 8, 11, 12}));
+  EXPECT_EQ(own.target, batch.token);
+  const PackedResponses shared = pack_responses(batch, both, true, 8);
+  EXPECT_EQ(shared.packed.token, (std::vector<int32_t>{1, 2, 3, 10, 30, 31, 11, 12, 32, 13, 3, 20, 21}));
+  EXPECT_EQ(shared.row, (std::vector<int64_t>{2, 5, 6, 8, 10, 11, 9, 12})) << "the last two are tails";
+  // A limit of tokens counts them: 4 + 3 and 2 + 0 tokens after a prompt of 2.
+  EXPECT_EQ(micro_batches(batch, 11, true).size(), 1u);
+  EXPECT_EQ(micro_batches(batch, 10, true).size(), 2u);
+}
+
 TEST(logprobs, signals_do_not_depend_on_the_token_budget) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch a = random_batch(*model, 3, 4), b = a;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 
 namespace ucas::testing {
 
@@ -34,7 +34,7 @@ inline RolloutRequest request_of(std::span<const PromptJob> jobs, SamplingConfig
   request.sampling = sampling;
   request.seed = 42;
   request.step = 7;
-  request.stop_ids = std::move(stops);
+  request.limits.stop_ids = std::move(stops);
   return request;
 }
 

@@ -4,39 +4,42 @@
 #include <functional>
 #include <map>
 
-#include "rollout/rollout.h"
+#include "rollout/rollouter.h"
 #include "verify/grader.h"
 
 namespace ucas {
 
 // script(problem, sample, step) -> token ids, the stop id last unless the response is cut.
-class ScriptedRollout final : public Rollout {
+class ScriptedRollout final : public Rollouter {
  public:
   using Script = std::function<std::vector<int32_t>(uint32_t problem, uint32_t sample, uint32_t step)>;
   explicit ScriptedRollout(Script script) : script_(std::move(script)) {}
 
-  std::vector<Sampled> run(const RolloutRequest& request) override {
+  std::vector<Episode> run(const RolloutRequest& request) override {
     ++calls;
-    std::vector<Sampled> all;
+    std::vector<Episode> all;
     for (size_t j = 0; j < request.jobs.size(); ++j) {
       const PromptJob& job = request.jobs[j];
       for (int64_t i = 0; i < job.samples; ++i) {
-        Sampled s;
+        Episode s;
         s.job = static_cast<int64_t>(j);
         s.sample = job.first_sample + static_cast<uint32_t>(i);
         s.token = script_(job.problem, s.sample, request.step);
-        for (int32_t stop : request.stop_ids) s.finished = s.finished || (!s.token.empty() && s.token.back() == stop);
+        for (int32_t stop : request.limits.stop_ids)
+          s.finished = s.finished || (!s.token.empty() && s.token.back() == stop);
         s.logprob.assign(s.token.size(), -1.0f);
         s.entropy.assign(s.token.size(), 0.5f);
         s.confidence.assign(s.token.size(), 4.0f);
         s.logit.assign(s.token.size(), 1.0f);
-        if (request.on_response) request.on_response(s);
-        if (request.keep) all.push_back(std::move(s));
+        if (said_to) s.inserts = said_to(s);
+        if (request.sink.on_response) request.sink.on_response(s);
+        if (request.sink.keep) all.push_back(std::move(s));
       }
     }
     return all;
   }
   int64_t calls = 0;
+  std::function<std::vector<Insert>(const Episode&)> said_to;  // by an environment
 
  private:
   Script script_;

@@ -1,0 +1,44 @@
+// Environments of multi-turn episodes: the model writes a turn, the environment answers, the answer is inserted as
+// context, and the model goes on. EnvironmentRollouter is the decorator that lets one speak; all else knows of inserts
+// alone (core/inserts.h). A row of config.h names an environment, row_of_NAME() is what it is.
+// Threads: an Environment is asked by one thread at a time, between two decode steps: it must answer at once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.h"
+#include "rollout/environment/config.h"
+#include "rollout/rollouter.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace ucas {
+
+// Of one episode. The same problem and turns give the same messages: exact resume and replay rest on it.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  virtual void reset(const Problem& problem) = 0;
+  // What it says to a turn of the model; none: the episode is done.
+  virtual std::optional<std::string> step(std::string_view text) = 0;
+};
+
+struct EnvironmentRow {
+  std::vector<std::string> turn_ends;  // texts that end a turn, besides the stop tokens
+  std::string says;                    // characters of its messages: the tokenizer must have tokens for all of them
+  std::unique_ptr<Environment> (*make)();
+};
+
+#define UCAS_DECLARE_ENVIRONMENT(kind, name) EnvironmentRow row_of_##kind();
+UCAS_ENVIRONMENTS(UCAS_DECLARE_ENVIRONMENT)
+#undef UCAS_DECLARE_ENVIRONMENT
+
+// Lets the environment answer each turn of what `own` samples. Borrows both; jobs name their problems
+// (PromptJob::asked). Error(ErrorKind::config) for a tokenizer without tokens for what the environment says.
+std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentConfig& config,
+                                            const Tokenizer& tokenizer);
+
+}  // namespace ucas

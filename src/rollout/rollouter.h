@@ -1,0 +1,100 @@
+// Where episodes come from: problems go in, each as a prompt, and a stream of episodes comes out. An episode is what
+// the model sampled after a prompt, with what the sampling pass saw of each token, and the inserts of an environment.
+// Sources are the engine (rollout/engine.h) and servers (rollout/served_rollout.h); decorators over them share the
+// prompts among ranks (shared_rollout.h), let an environment speak (environment/environment.h), and record or replay
+// (recorded_rollout.h). Token ids travel end to end; nothing is re-tokenised. An episode depends on its prompt and key
+// alone, so greedy and sampled jobs, and jobs of different limits, share one run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/inserts.h"
+#include "core/problem.h"
+#include "sampling/config.h"
+
+namespace ucas {
+
+struct PromptJob {
+  std::span<const int32_t> prompt;  // token ids, at least one
+  uint32_t problem = 0;             // key of its randomness (rng.h), and for the caller
+  int64_t samples = 1;              // n responses; they share the prompt's prefill
+  uint32_t first_sample = 0;        // number of the first of them
+  // Where jobs of one run differ from the request.
+  bool greedy = false;                     // the most probable token, whatever the request's temperature
+  int64_t max_tokens = 0;                  // 0 = the request's
+  std::span<const int32_t> stop_ids = {};  // empty = the request's
+  const Problem* asked = nullptr;          // what an environment is reset to; needed where there is one
+};
+
+struct Episode {    // one response; vectors of its tokens have its length, end token included
+  int64_t job = 0;  // index into the jobs
+  uint32_t sample = 0;
+  bool finished = false;       // ended by a stop id or text (which is the last token), or by the environment
+  std::vector<int32_t> token;  // the model's
+  // Of the distribution that was sampled from (temperature applied; log-prob after what is cut is renormalised).
+  std::vector<float> logprob;
+  std::vector<float> whole_logprob;  // before that renormalisation, where SamplingConfig::truncates(); else empty
+  std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
+  std::vector<float> confidence;     // C = LSE(z) - mean_v z
+  std::vector<float> logit;          // raw logit of the chosen token
+  std::vector<Insert> inserts = {};  // what an environment said between them, ascending
+};
+
+// Who takes the episodes. Called from the calling thread.
+struct RolloutSink {
+  std::function<void(const Episode&)> on_response;  // as they end
+  std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
+  bool keep = true;  // false: episodes go to on_response alone, run() returns none
+};
+
+// For runs that others join (serve, ranks): polled once per decode step, numbered after the jobs that there are. Their
+// prompts stay where they are until the run ends. Room is made at the beginning: for this many responses, each with its
+// prompt of at most this many tokens.
+struct RolloutFeed {
+  std::function<std::vector<PromptJob>()> more;
+  int64_t room_responses = 0, room_tokens = 0;
+};
+
+// What ends an episode, or the run.
+struct RolloutLimits {
+  std::vector<int32_t> stop_ids;
+  std::function<bool(const Episode&)> ends;  // asked after each token: true ends the response like a stop id
+  std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
+  // Asked after each token; true = cancelled: the response ends here as one that was cut.
+  std::function<bool(int64_t job, uint32_t sample)> unwanted;
+};
+
+// What an environment answers to an episode.
+struct EnvironmentReply {
+  enum class Kind { nothing, insert, done, cut };
+  Kind kind = Kind::nothing;        // of an unfinished turn; done and cut end the episode: finished, not finished
+  std::vector<int32_t> token = {};  // of an insert
+  std::string text = {};
+};
+
+struct RolloutRequest {
+  std::span<const PromptJob> jobs;
+  SamplingConfig sampling;  // its max_tokens counts inserts
+  uint64_t seed = 0;
+  uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each sampled token
+  RolloutSink sink;
+  RolloutFeed feed;
+  RolloutLimits limits;
+  // Asked after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
+  // there is room for it and a token more; else the episode ends as one that was cut.
+  std::function<EnvironmentReply(const Episode&)> environment;
+  std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number
+};
+
+class Rollouter {
+ public:
+  virtual ~Rollouter() = default;
+  // All episodes, ordered by (job, sample); none where the sink does not keep them.
+  virtual std::vector<Episode> run(const RolloutRequest& request) = 0;
+};
+
+}  // namespace ucas
