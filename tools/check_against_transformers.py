@@ -54,6 +54,11 @@ CASES = {
     "mistral window of 300": dict(model_type="mistral", sliding_window=300),
     "mistral window of 33, tied": dict(model_type="mistral", sliding_window=33, tie_word_embeddings=True),
     "mistral without window": dict(model_type="mistral", sliding_window=None, rope_theta=1e6, head_dim=40),
+    "gemma3, window of 100": dict(model_type="gemma3_text", head_dim=48, sliding_window=100, tie_word_embeddings=True,
+                                  layers=["sliding_attention", "full_attention"] * 2, rope_theta=1e6),
+    "gemma3 linear, untied": dict(model_type="gemma3_text", head_dim=40, sliding_window=33, query_pre_attn_scalar=24,
+                                  layers=["sliding_attention"] * 3 + ["full_attention"],
+                                  rope=dict(rope_type="linear", factor=8.0), rope_theta=1e6),
     "mistral yarn, window of 300": dict(model_type="mistral", sliding_window=300, rope=YARN),
 }
 TOOLS = os.path.dirname(os.path.abspath(__file__))
@@ -63,15 +68,17 @@ SHAPE = dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_ke
              pad_token_id=0)
 
 
-def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, dtype=torch.float32, **changes):
+def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, dtype=torch.float32, layers=None, **changes):
     """Random weights, large enough that every part of the model matters, and a tokenizer of as many words."""
     small = dict(vocab=SHAPE["vocab_size"], hidden=4, layers=1, heads=1, intermediate=4)
     subprocess.run([sys.executable, TOKENIZER_MAKER, folder, "--kv-heads", "1",
                     *(word for key, value in small.items() for word in (f"--{key}", str(value)))], check=True)
     torch.manual_seed(sum(map(ord, os.path.basename(folder))))
-    config = CONFIG_MAPPING[model_type](
-        **{**SHAPE, "tie_word_embeddings": False, **changes},
-        rope_parameters={"rope_type": "default", **(rope or {}), "rope_theta": rope_theta})
+    rotation = {"rope_type": "default", **(rope or {}), "rope_theta": rope_theta}
+    if layers:   # of two kinds, each with a rotation of its own
+        changes["layer_types"] = layers
+        rotation = {"full_attention": rotation, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+    config = CONFIG_MAPPING[model_type](**{**SHAPE, "tie_word_embeddings": False, **changes}, rope_parameters=rotation)
     model = AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -1,4 +1,4 @@
-"""What `ucas plan` says against what `ucas train` takes: eight trainings of different family, dtype, recompute, adapter,
+"""What `ucas plan` says against what `ucas train` takes: nine trainings of different family, dtype, recompute, adapter,
 optimizer and length, two updates each, on random checkpoints of 33 to 102 M parameters.
 
     tools/check_plan.py [--ucas build/ucas] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.1]
@@ -23,6 +23,8 @@ MODELS = {
               "--intermediate", 2048, "--untied"],
     "mistral": ["--family", "mistral", "--rows", 32000, "--hidden", 640, "--layers", 10, "--heads", 10,
                 "--intermediate", 1792, "--untied", "--config", '{"sliding_window": 128}'],
+    "gemma3": ["--family", "gemma3_text", "--rows", 32000, "--hidden", 512, "--layers", 8, "--heads", 4, "--kv-heads", 1,
+               "--intermediate", 1408, "--config", '{"sliding_window": 128}'],
 }
 # name, model, options of the training beyond `COMMON`
 RUNS = [
@@ -37,6 +39,7 @@ RUNS = [
                                           "update.micro_batch_tokens": 1024}),
     ("f32, long, KL loss", "llama", {"update.recompute": "block", "objective.kl_coeff": 1e-3,
                                      "rollout.response_length": 900, "rollout.n": 2, "data.train_batch_size": 2}),
+    ("bf16, norms after", "gemma3", {"dtype": "bf16"}),
     ("f32, critic", "qwen2-stored-bf16", {"method.name": "ppo", "update.micro_batch_tokens": 2048}),
 ]
 # Every response takes part (an entropy bonus: random answers are all wrong, and a group of equal rewards is skipped).

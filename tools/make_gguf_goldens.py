@@ -6,7 +6,7 @@ NAME.gguf: a small random model of each architecture in the types that quantise,
 of each tensor that transformers loads from it, in f32, what config says, and the ids of texts by the tokenizer that
 `tokenizers` makes of the same tables.
 
-    PYTHON -B tools/make_gguf_goldens.py       needs gguf, numpy, torch, transformers; only to change the goldens
+    PYTHON -B tools/make_gguf_goldens.py [NAME ...]       needs gguf, numpy, torch, transformers; only to change the goldens
 """
 import hashlib
 import json
@@ -71,6 +71,28 @@ def tables_of(kind):
     return list(names), list(kinds), merges
 
 
+def pieces_of(kind):
+    """Tokens with their kinds and scores, as SentencePiece's files hold them, and the tokenizer that transformers' way to
+    make merges of scores comes to."""
+    from tokenizers import Tokenizer
+    from transformers.tokenization_utils_sentencepiece import generate_merges
+
+    data = json.loads(MAKERS[kind]().to_str())
+    vocab = data["model"]["vocab"]
+    score = {token: -10_000.0 - i for token, i in vocab.items()}
+    for i, (left, right) in enumerate(data["model"]["merges"]):
+        score[left + right] = max(score[left + right], -float(i))
+    tokens = {i: [t, gguf.TokenType.BYTE if t.startswith("<0x") else gguf.TokenType.NORMAL, score[t]] for t, i in vocab.items()}
+    for added in data["added_tokens"]:
+        tokens[added["id"]] = [added["content"], gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED, 0.0]
+    tokens[vocab["<unk>"]][1] = gguf.TokenType.UNKNOWN
+    names, kinds, scores = zip(*[tokens[i] for i in range(len(tokens))])
+    skip = {t for t, k in zip(names, kinds) if k not in (gguf.TokenType.NORMAL, gguf.TokenType.USER_DEFINED)}
+    merges = generate_merges(vocab, {t: score[t] for t in vocab}, skip)
+    data["model"]["merges"] = [list(pair) for pair in merges]
+    return list(names), list(kinds), list(scores), Tokenizer.from_str(json.dumps(data))
+
+
 def add(writer, rng, name, shape, kind):
     if kind in PLAIN:
         return writer.add_tensor(name, rng.normal(0, 0.1, shape).astype(PLAIN[kind]))
@@ -99,17 +121,28 @@ def write_model(path, architecture, tokenizer, pre, hidden, heads, kv, width, in
         writer.add_value_length(width)
     if architecture == "llama":
         writer.add_rope_dimension_count(width)
-    tokens, types, merges = tables_of(tokenizer)
+    gemma = architecture == "gemma3"
+    if gemma:
+        writer.add_sliding_window(6)
+        writer.add_float32("gemma3.rope.freq_base_swa", 500.0)
+        tokens, types, scores, _ = pieces_of(tokenizer)
+    else:
+        tokens, types, merges = tables_of(tokenizer)
     end = tokens.index("<|end|>")
-    begin = tokens.index("<|begin_of_text|>") if "<|begin_of_text|>" in tokens else end
+    begin = next((tokens.index(t) for t in ("<|begin_of_text|>", "<s>") if t in tokens), end)
     for i in range(padding):
         tokens.append(f"[PAD{len(tokens)}]")
         types.append(gguf.TokenType.UNUSED)
-    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_model("llama" if gemma else "gpt2")
     writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
     writer.add_token_types(types)
-    writer.add_token_merges(merges)
+    if gemma:
+        writer.add_token_scores(scores)
+        writer.add_add_space_prefix(False)
+        writer.add_unk_token_id(tokens.index("<unk>"))
+    else:
+        writer.add_token_merges(merges)
     writer.add_bos_token_id(begin)
     writer.add_eos_token_id(end)
     writer.add_pad_token_id(end)
@@ -128,12 +161,12 @@ def write_model(path, architecture, tokenizer, pre, hidden, heads, kv, width, in
             while shape[-1] % gguf.GGML_QUANT_SIZES[wanted][0] != 0:
                 wanted = Type.Q8_0
             add(writer, rng, f"blk.{i}.{name}.weight", shape, wanted)
-        for name in ("attn_norm", "ffn_norm"):
+        for name in ("attn_norm", "ffn_norm") + (("post_attention_norm", "post_ffw_norm") if gemma else ()):
             add(writer, rng, f"blk.{i}.{name}.weight", (hidden,), Type.F32)
         if architecture == "qwen2":
             for name, rows in (("attn_q", heads * width), ("attn_k", kv * width), ("attn_v", kv * width)):
                 add(writer, rng, f"blk.{i}.{name}.bias", (rows,), Type.F32)
-        if architecture == "qwen3":
+        if architecture in ("qwen3", "gemma3"):
             for name in ("attn_q_norm", "attn_k_norm"):
                 add(writer, rng, f"blk.{i}.{name}.weight", (width,), Type.F32)
     writer.write_header_to_file()
@@ -155,14 +188,15 @@ def expectations(path, tokenizer):
     config = model.config.to_dict()
     keys = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
             "vocab_size", "max_position_embeddings", "tie_word_embeddings", "bos_token_id", "eos_token_id", "pad_token_id")
-    ids = MAKERS[tokenizer]()
+    ids = pieces_of(tokenizer)[3] if model.config.model_type == "gemma3_text" else MAKERS[tokenizer]()
     return {"config": {k: config[k] for k in keys}, "tensors": tensors,
             "ids": [{"text": t, "ids": ids.encode(t, add_special_tokens=False).ids} for t in TEXTS]}
 
 
 def main():
     os.makedirs(FOLDER, exist_ok=True)
-    write_blocks()
+    if len(sys.argv) < 2:
+        write_blocks()
     small = [Type.Q8_0, Type.Q4_1, Type.Q4_0, Type.Q5_0, Type.Q5_1, Type.F16, Type.BF16]
     models = {
         "llama": dict(tokenizer="llama3-like", pre="llama-bpe", hidden=64, heads=4, kv=2, width=16, inner=96, layers=2, kinds=small, tied=True),
@@ -170,8 +204,12 @@ def main():
                       tied=False, padding=8),
         "qwen3": dict(tokenizer="qwen2-like", pre="qwen2", hidden=256, heads=1, kv=1, width=128, inner=32, layers=1,
                       kinds=[Type.Q6_K, Type.Q4_K, Type.Q5_K, Type.Q6_K], tied=True),
+        "gemma3": dict(tokenizer="gemma-like", pre="default", hidden=32, heads=2, kv=1, width=32, inner=64, layers=7,
+                       kinds=[Type.Q8_0, Type.Q5_0, Type.Q4_0], tied=True),
     }
     for name, settings in models.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         path = os.path.join(FOLDER, f"{name}.gguf")
         write_model(path, name, **settings)
         with open(os.path.join(FOLDER, f"{name}.json"), "w", encoding="utf-8") as file:

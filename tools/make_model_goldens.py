@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/goldens/model: tiny random checkpoints of each family saved by transformers, with the logits (and for
-some the gradients) that transformers computes from them; low-rank adapters of them (lora_*) saved by peft, with the
+some the gradients and greedy decoding) that transformers computes from them; low-rank adapters of them (lora_*) saved by peft, with the
 logits and gradients that peft computes; bf16_logits.safetensors, what both compute in bf16; and configs.json, what
 transformers makes of files as models publish them and of files that leave everything out. Never needed to build or run;
 the outputs are committed.
@@ -21,16 +21,18 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import (CONFIG_MAPPING, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
-                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
-from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding   # that of every family here
+from transformers import (CONFIG_MAPPING, Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM,
+                          MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding   # that of every other family here
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "model"
 BASE = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
             vocab_size=61, max_position_embeddings=512, rope_theta=10000.0, rms_norm_eps=1e-6,
             tie_word_embeddings=True, bos_token_id=None, eos_token_id=3, pad_token_id=0)
 FAMILIES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM),
-            "llama": (LlamaConfig, LlamaForCausalLM), "mistral": (MistralConfig, MistralForCausalLM)}
+            "llama": (LlamaConfig, LlamaForCausalLM), "mistral": (MistralConfig, MistralForCausalLM),
+            "gemma3_text": (Gemma3TextConfig, Gemma3ForCausalLM)}
 SMALL = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24)
 
 
@@ -83,6 +85,19 @@ CASES = {
         rope_scaling=dict(LLAMA3, original_max_position_embeddings=32, rope_type="llama3"), rope_theta=500.0,
         torch_dtype="bfloat16", attention_bias=False, mlp_bias=False, pretraining_tp=1, transformers_version="4.43.0")),
 }
+GEMMA3 = dict(family="gemma3_text", head_dim=12, length=40, query_pre_attn_scalar=20, sliding_window=6)
+CASES |= {
+    "gemma3": dict(GEMMA3, gradients=True, greedy=16, pad_token_id=None, num_hidden_layers=3,
+                   layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                   rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=50000.0),
+                                        sliding_attention=dict(rope_type="default", rope_theta=100.0))),
+    # Spelt as google/gemma-3-1b publishes it; what it leaves out is the family's.
+    "gemma3_published": dict(SMALL, **(GEMMA3 | dict(head_dim=16)), greedy=12, dtype=torch.bfloat16, sliding_window_pattern=2,
+                             published=dict(rope_theta=1000000, rope_local_base_freq=10000, rope_scaling=None,
+                                            sliding_window_pattern=2, attn_logit_softcapping=None, cache_implementation="hybrid",
+                                            final_logit_softcapping=None, torch_dtype="bfloat16",
+                                            transformers_version="4.50.0.dev0")),
+}
 # Adapters of the checkpoints above: what becomes LoraConfig, and the base.
 ADAPTERS = {
     "lora_qv": dict(base="gqa_tied", r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"]),
@@ -93,6 +108,8 @@ ADAPTERS = {
                        modules_to_save=["norm", "lm_head"]),
     "lora_tied": dict(base="gqa_tied", r=2, lora_alpha=4, target_modules=["up_proj"], modules_to_save=["embed_tokens"],
                       ensure_weight_tying=True),
+    "lora_gemma3": dict(base="gemma3", r=3, lora_alpha=7, target_modules=["q_proj", "o_proj", "down_proj"],
+                        modules_to_save=["pre_feedforward_layernorm"]),
     "lora_one": dict(base="qwen3", r=5, lora_alpha=3, target_modules=["layers.1.self_attn.k_proj", "gate_proj"]),
 }
 # config.json of models as they publish it, less what decides nothing here, and of each family with what it must have.
@@ -146,6 +163,22 @@ PUBLISHED = {
         intermediate_size=14336, max_position_embeddings=131072, num_attention_heads=32, num_hidden_layers=40,
         num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=1000000.0, sliding_window=None, tie_word_embeddings=False,
         torch_dtype="bfloat16", vocab_size=131072),
+    "gemma-3-1b": dict(
+        model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], attention_bias=False, attention_dropout=0.0,
+        attn_logit_softcapping=None, bos_token_id=2, cache_implementation="hybrid", eos_token_id=[1, 106],
+        final_logit_softcapping=None, head_dim=256, hidden_activation="gelu_pytorch_tanh", hidden_size=1152,
+        initializer_range=0.02, intermediate_size=6912, max_position_embeddings=32768, num_attention_heads=4,
+        num_hidden_layers=26, num_key_value_heads=1, pad_token_id=0, query_pre_attn_scalar=256, rms_norm_eps=1e-6,
+        rope_local_base_freq=10000, rope_scaling=None, rope_theta=1000000, sliding_window=512, sliding_window_pattern=6,
+        torch_dtype="bfloat16", vocab_size=262144),
+    "Gemma 3 with a linear scaling": dict(
+        LEAST | dict(num_hidden_layers=7), model_type="gemma3_text", head_dim=64, rope_local_base_freq=500.0, sliding_window=33,
+        rope_scaling=dict(rope_type="linear", factor=8.0)),
+    "Gemma 3 as transformers 5 writes it": dict(
+        LEAST, model_type="gemma3_text", head_dim=32, layer_types=["full_attention", "sliding_attention", "full_attention"],
+        query_pre_attn_scalar=168, sliding_window=512, rope_parameters=dict(
+            full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e6),
+            sliding_attention=dict(rope_type="default", rope_theta=2e4))),
     "a linear scaling": dict(LEAST, model_type="llama", head_dim=128, rope_theta=100000,
                              rope_scaling=dict(type="linear", factor=4.0)),
     "a dynamic scaling": dict(LEAST, model_type="llama", head_dim=80, max_position_embeddings=1000,
@@ -165,6 +198,7 @@ PUBLISHED = {
     "no more than needed: qwen3": dict(LEAST, model_type="qwen3"),
     "no more than needed: llama": dict(LEAST, model_type="llama"),
     "no more than needed: mistral": dict(LEAST, model_type="mistral"),
+    "no more than needed: gemma3_text": dict(LEAST | dict(num_hidden_layers=7), model_type="gemma3_text"),
     "null for none: qwen2": dict(LEAST, model_type="qwen2", num_key_value_heads=None, rope_scaling=None),
     "null for none: mistral": dict(LEAST, model_type="mistral", sliding_window=None, head_dim=None),
 }
@@ -178,8 +212,8 @@ def respell(path, published):
     path.write_text(json.dumps({**config, **published}, indent=2) + "\n")
 
 
-def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=None, gradients=False, published=None,
-         **changes):
+def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=None, gradients=False, greedy=0,
+         published=None, **changes):
     torch.manual_seed(sum(map(ord, name)))
     make_config, make_model = FAMILIES[family]
     config = make_config(**{**{k: v for k, v in BASE.items() if k != "rope_theta" or "rope_parameters" not in changes},
@@ -188,6 +222,8 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
     with torch.no_grad():
         for key, parameter in model.named_parameters():   # large enough that every part of the model matters
             scale = 0.3 if parameter.dim() == 1 else 1.5 / parameter.shape[-1] ** 0.5
+            if family == "gemma3_text" and "embed" in key:   # else the next token would always be the last one again
+                scale *= 0.3
             parameter.add_(torch.randn_like(parameter) * scale)
     directory = ROOT / name
     shutil.rmtree(directory, ignore_errors=True)
@@ -206,7 +242,13 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
         for key, parameter in model.named_parameters():
             expected["grad." + key] = parameter.grad.contiguous()
     save_file(expected, directory / "expected.safetensors")
-    (directory / "ids.json").write_text(json.dumps({"ids": ids[0].tolist()}) + "\n")
+    found = {"ids": ids[0].tolist()}
+    if greedy:   # with a cache, from the first ids on
+        prompt = ids[:, :length // 2]
+        found["greedy"] = model.generate(prompt, attention_mask=torch.ones_like(prompt), do_sample=False,
+                                         max_new_tokens=greedy, min_new_tokens=greedy, eos_token_id=-1,
+                                         pad_token_id=0)[0].tolist()
+    (directory / "ids.json").write_text(json.dumps(found) + "\n")
 
 
 def make_adapter(name, base, **settings):
@@ -244,10 +286,11 @@ def make_adapter(name, base, **settings):
     (directory / "ids.json").write_text(json.dumps({"ids": ids[0].tolist()}) + "\n")
 
 
-def make_bf16():
+def make_bf16(names):
     """What transformers and peft compute in bf16 from the same files: as many last rows as expected.safetensors has."""
-    logits = {}
-    for name in [*CASES, *ADAPTERS]:
+    path = ROOT / "bf16_logits.safetensors"
+    logits = load_file(path) if path.exists() else {}
+    for name in names:
         base = ROOT / ADAPTERS.get(name, {"base": name})["base"]
         family = json.loads((base / "config.json").read_text())["model_type"]
         model = FAMILIES[family][1].from_pretrained(base, dtype=torch.bfloat16, attn_implementation="eager")
@@ -257,21 +300,30 @@ def make_bf16():
         rows = load_file(ROOT / name / "expected.safetensors")["logits"].shape[0]
         with torch.no_grad():
             logits[name] = model.eval()(torch.tensor([ids])).logits[0, -rows:].to(torch.bfloat16).contiguous()
-    save_file(logits, ROOT / "bf16_logits.safetensors")
+    save_file(logits, path)
 
 
 def understood(published):
     """What transformers makes of a config.json."""
     config = CONFIG_MAPPING[published["model_type"]].from_dict(json.loads(json.dumps(published)))
-    rotary, layers = LlamaRotaryEmbedding(config), config.num_hidden_layers
+    layers = config.num_hidden_layers
     window = getattr(config, "sliding_window", None) or 0
     kinds = ["sliding_attention"] * layers if config.model_type == "mistral" else getattr(config, "layer_types", None)
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return {"num_key_value_heads": config.num_key_value_heads, "head_dim": width,
-            "max_position_embeddings": config.max_position_embeddings, "rms_norm_eps": config.rms_norm_eps,
-            "tie_word_embeddings": config.tie_word_embeddings,
-            "windows": [window if kind == "sliding_attention" else 0 for kind in kinds or [""] * layers],
-            "rope_frequencies": rotary.inv_freq.tolist(), "rope_attention_factor": rotary.attention_scaling}
+    expected = {"num_key_value_heads": config.num_key_value_heads, "head_dim": width,
+                "max_position_embeddings": config.max_position_embeddings, "rms_norm_eps": config.rms_norm_eps,
+                "tie_word_embeddings": config.tie_word_embeddings,
+                "windows": [window if kind == "sliding_attention" else 0 for kind in kinds or [""] * layers]}
+    if config.model_type == "gemma3_text":
+        rotary = Gemma3RotaryEmbedding(config)
+        ids = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        return expected | {"rope_frequencies": rotary.full_attention_inv_freq.tolist(),
+                           "rope_attention_factor": rotary.full_attention_attention_scaling,
+                           "local_rope_frequencies": rotary.sliding_attention_inv_freq.tolist(),
+                           "query_pre_attn_scalar": config.query_pre_attn_scalar, "eos_token_id": ids,
+                           "bos_token_id": config.bos_token_id, "pad_token_id": config.pad_token_id}
+    rotary = LlamaRotaryEmbedding(config)
+    return expected | {"rope_frequencies": rotary.inv_freq.tolist(), "rope_attention_factor": rotary.attention_scaling}
 
 
 def make_configs():
@@ -281,10 +333,12 @@ def make_configs():
 
 for name in sys.argv[1:] or [*CASES, *ADAPTERS, "bf16_logits", "configs"]:
     if name in ("bf16_logits", "configs"):
-        {"bf16_logits": make_bf16, "configs": make_configs}[name]()
+        make_configs() if name == "configs" else make_bf16([*CASES, *ADAPTERS])
         continue
     if name in ADAPTERS:
         make_adapter(name, **ADAPTERS[name])
     else:
         make(name, **CASES[name])
+    if sys.argv[1:]:
+        make_bf16([name])
     print(name, sum(f.stat().st_size for f in (ROOT / name).iterdir()) // 1024, "KiB")

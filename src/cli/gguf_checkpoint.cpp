@@ -12,18 +12,27 @@ TokenizerTexts tokenizer_of(const GgufFile& file, const ModelConfig& config) {
   const auto key = [](const char* end) { return str("tokenizer.ggml.", end); };
   const auto model = file.text(key("model"));
   if (!model) file.missing(key("model"));
-  if (*model != "gpt2")
-    file.refuse(ErrorKind::unsupported, key("model"), "ucas converts byte-level BPE, \"gpt2\" (no SentencePiece)");
+  const bool pieces = *model == "llama" && config.family->block.window == Window::pattern;
+  if (*model != "gpt2" && !pieces)
+    file.refuse(ErrorKind::unsupported, key("model"),
+                "ucas converts byte-level BPE, \"gpt2\", and of gemma3 SentencePiece, \"llama\"");
+  // Readers of such files take true where the key is not there.
+  if (pieces && file.truth(key("add_space_prefix")).value_or(true))
+    file.refuse(ErrorKind::unsupported, key("add_space_prefix"), "expected false, as Gemma's files have it");
   const auto id = [&](const char* end) { return file.integer(key(end), 0, config.vocab_size - 1); };
   TokenizerTablesOfOthers tables;
   tables.where = file.path();
   tables.pre = file.text(key("pre")).value_or("");
-  for (const char* needed : {"tokens", "token_type", "merges"}) {
+  for (const char* needed : {"tokens", "token_type", pieces ? "scores" : "merges"}) {
     if (file.find(key(needed)) == nullptr) file.missing(key(needed));
   }
   tables.tokens = file.texts(key("tokens"));
   for (int64_t kind : file.integers(key("token_type"), 1, 6)) tables.kinds.push_back(static_cast<TokenKind>(kind));
-  tables.merges = file.texts(key("merges"));
+  if (pieces) {
+    tables.scores = file.floats(key("scores"));
+  } else {
+    tables.merges = file.texts(key("merges"));
+  }
   tables.begin = id("bos_token_id");
   tables.end = id("eos_token_id");
   tables.pad = id("padding_token_id");

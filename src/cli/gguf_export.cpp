@@ -41,12 +41,14 @@ class GgufEntries {
 // GGML has Mistral's models as llama.
 std::string architecture_of(const ModelConfig& config, const std::string& directory) {
   const std::string type = config.family->model_type;
+  if (config.family->block.norms_after)
+    refuse_export(directory,
+                  str(config.family->title, " is not exported to GGUF; llama, mistral, qwen2 and qwen3 are"));
   if (std::ranges::any_of(config.windows, [](int64_t window) { return window > 0; })) {
     refuse_export(directory, "layers with a sliding window, which a GGUF file of this architecture cannot say");
   }
   if (type == "mistral") return "llama";
-  if (type == "llama" || type == "qwen2" || type == "qwen3") return type;
-  refuse_export(directory, str(config.family->title, " is not exported to GGUF; llama, mistral, qwen2 and qwen3 are"));
+  return type;
 }
 
 void add_rope(const RopeConfig& rope, const std::string& directory, GgufEntries& entries) {
@@ -130,7 +132,7 @@ void export_gguf(const std::string& directory, const std::string& path, const st
     const StoredTensor& tensor = stored.at(p.module + p.kind);
     const bool turned = interleaved && (p.module.ends_with(".q_proj") || p.module.ends_with(".k_proj"));
     const int64_t columns = tensor.shape.back(), head_dim = turned ? config.head_dim : 0;
-    tensors.push_back({gguf_name(p.module) + p.kind, p.shape(), [&tensor, columns, head_dim](float* out) {
+    tensors.push_back({p.gguf + p.kind, p.shape(), [&tensor, columns, head_dim](float* out) {
                          read_as_f32(tensor, out);
                          if (head_dim > 0) interleave_rows(out, tensor.elements() / columns, columns, head_dim);
                        }});

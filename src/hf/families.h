@@ -1,34 +1,83 @@
 // The families of models that run here: a row each, all on the one block of model/backend/block.h. Another one whose
-// block differs by nothing else than these columns is another row.
+// block differs by nothing else than the columns of hf/block_spec.h is another row.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-namespace ucas {
+#include "hf/block_spec.h"
 
-// Which layers have a sliding window: none, all where sliding_window is not null, or those that the file names where
-// use_sliding_window is true.
-enum class Window { none, all_layers, by_layer };
+namespace ucas {
 
 struct Family {
   const char* model_type;  // in config.json
   const char* architecture;
   const char* title;
-  bool qkv_bias;  // of the q, k and v projections
-  bool qk_norm;   // an RMS norm of every query and key head before rotation
-  Window window;
+  BlockSpec block;
   // What transformers takes where config.json has no such key:
   int64_t head_dim;   // 0: hidden_size / num_attention_heads
   int64_t kv_heads;   // num_key_value_heads; 0: num_attention_heads
   int64_t positions;  // max_position_embeddings
+  double theta = 10000;
+  bool tied = false;                     // tie_word_embeddings
+  int32_t eos = -1, bos = -1, pad = -1;  // ids; -1: none
+  const char* gguf = nullptr;            // general.architecture of its GGUF files; nullptr: those are of another family
+  BlockNames names = kNormsBefore;
 };
 
 inline constexpr Family kFamilies[] = {
-    {"qwen2", "Qwen2ForCausalLM", "Qwen2", true, false, Window::by_layer, 0, 32, 32768},
-    {"qwen3", "Qwen3ForCausalLM", "Qwen3", false, true, Window::by_layer, 128, 32, 32768},
-    {"llama", "LlamaForCausalLM", "Llama", false, false, Window::none, 0, 0, 2048},
-    {"mistral", "MistralForCausalLM", "Mistral", false, false, Window::all_layers, 0, 8, 131072},
+    {.model_type = "qwen2",
+     .architecture = "Qwen2ForCausalLM",
+     .title = "Qwen2",
+     .block = {.qkv_bias = true, .window = Window::by_layer},
+     .head_dim = 0,
+     .kv_heads = 32,
+     .positions = 32768,
+     .gguf = "qwen2"},
+    {.model_type = "qwen3",
+     .architecture = "Qwen3ForCausalLM",
+     .title = "Qwen3",
+     .block = {.qk_norm = true, .window = Window::by_layer},
+     .head_dim = 128,
+     .kv_heads = 32,
+     .positions = 32768,
+     .gguf = "qwen3"},
+    {.model_type = "llama",
+     .architecture = "LlamaForCausalLM",
+     .title = "Llama",
+     .block = {},
+     .head_dim = 0,
+     .kv_heads = 0,
+     .positions = 2048,
+     .gguf = "llama"},
+    {.model_type = "mistral",
+     .architecture = "MistralForCausalLM",
+     .title = "Mistral",
+     .block = {.window = Window::all_layers},
+     .head_dim = 0,
+     .kv_heads = 8,
+     .positions = 131072},
+    {.model_type = "gemma3_text",
+     .architecture = "Gemma3ForCausalLM",
+     .title = "Gemma 3",
+     .block = {.qk_norm = true,
+               .window = Window::pattern,
+               .local_rope = true,
+               .query_scalar = true,
+               .gate = Gate::gelu_tanh,
+               .norms_after = true,
+               .norm_offset = true,
+               .scaled_embedding = true},
+     .head_dim = 256,
+     .kv_heads = 4,
+     .positions = 131072,
+     .theta = 1e6,
+     .tied = true,
+     .eos = 1,
+     .bos = 2,
+     .pad = 0,
+     .gguf = "gemma3",
+     .names = kNormsBeforeAndAfter},
 };
 
 // Models that are asked for and do not run: what an error says of them.
@@ -48,7 +97,7 @@ inline constexpr OtherModels kOtherModels[] = {
     {"a model with state-space or recurrent layers",
      "mamba mamba2 falcon_mamba falcon_h1 jamba bamba zamba2 nemotron_h recurrent_gemma rwkv"},
     {"an unsupported dense architecture",
-     "gemma gemma2 gemma3_text phi phi3 gpt2 gpt_neox gptj opt bloom falcon olmo olmo2 olmo3 cohere cohere2 glm glm4 "
+     "gemma gemma2 phi phi3 gpt2 gpt_neox gptj opt bloom falcon olmo olmo2 olmo3 cohere cohere2 glm glm4 "
      "granite "
      "internlm3 ministral nemotron smollm3 seed_oss stablelm starcoder2 exaone4"},
     {"no decoder-only language model", "bert modernbert roberta t5"},

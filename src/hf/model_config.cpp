@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "hf/adapter.h"
 #include "hf/config_reader.h"
+#include "hf/parameters.h"
 
 namespace ucas {
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr int64_t kConfigLimit = int64_t{4} << 20;
 constexpr const char *kFullLayer = "full_attention", *kSlidingLayer = "sliding_attention";
-constexpr int64_t kUsualWindow = 4096;  // of transformers, where a file of a family with windows has no such key
+// Of transformers, where a file of a family with windows has no such key:
+constexpr int64_t kUsualWindow = 4096, kUsualPattern = 6, kUsualQueryScalar = 256;
 
 const Family& read_family(const ConfigReader& config) {
   auto type = config.text("model_type");
@@ -42,6 +44,8 @@ const Family& read_family(const ConfigReader& config) {
   return *family;
 }
 
+const char* gate_name(const BlockSpec& block) { return block.gate == Gate::gelu_tanh ? "gelu_pytorch_tanh" : "silu"; }
+
 // What a file of a known family can still ask for.
 void refuse_variants(const ConfigReader& config, const Family& family) {
   if (config.find("quantization_config") != nullptr)
@@ -49,8 +53,18 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
                   "quantised checkpoints are not supported; use the full one");
   if (config.find("auto_map") != nullptr)
     config.refuse(ErrorKind::unsupported, "auto_map", "a checkpoint that brings its own code is never run");
-  auto act = config.text("hidden_act");
-  if (act && *act != "silu") config.refuse(ErrorKind::unsupported, "hidden_act", "ucas runs \"silu\" only");
+  const char* gate = gate_name(family.block);
+  for (const char* key : {"hidden_act", "hidden_activation"}) {
+    auto act = config.text(key);
+    if (act && *act != gate)
+      config.refuse(ErrorKind::unsupported, key,
+                    str("of model_type \"", family.model_type, "\" ucas runs \"", gate, "\" only"));
+  }
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"})
+    if (config.find(key) != nullptr)
+      config.refuse(ErrorKind::unsupported, key, "logits under a soft cap are not supported; null is none");
+  if (config.boolean("use_bidirectional_attention", false))
+    config.refuse(ErrorKind::unsupported, "use_bidirectional_attention", "a token sees those before it only");
   if (auto part = config.number("partial_rotary_factor", 0); part && *part != 1)
     config.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
   if (config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
@@ -58,16 +72,19 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
                   "products in slices are not supported; 1 is the same model");
   if (config.boolean("use_mrope", false))
     config.refuse(ErrorKind::unsupported, "use_mrope", "positions in several dimensions are of multimodal models");
-  if (family.qkv_bias) return;  // has the key in no version
+  if (family.block.qkv_bias) return;  // has the key in no version
   for (const char* key : {"attention_bias", "mlp_bias"})
     if (config.boolean(key, false)) config.refuse(ErrorKind::unsupported, key, "a bias there is not supported");
 }
 
-// Which layers slide in files of Qwen: those of layer_types, else those from max_window_layers on.
+// Which layers slide: those of layer_types, else, in files of Qwen, those from max_window_layers on, and in those of
+// Gemma all but every sliding_window_pattern-th.
 std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& c) {
   auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40).value_or(28);
+  const int64_t pattern = config.integer("sliding_window_pattern", 1, int64_t{1} << 40).value_or(kUsualPattern);
   std::vector<bool> slides;
-  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) slides.push_back(layer >= full_layers);
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+    slides.push_back(c.family->block.window == Window::pattern ? (layer + 1) % pattern != 0 : layer >= full_layers);
   const Json* types = config.find("layer_types");
   if (types == nullptr) return slides;
   bool whole = types->is_array() && types->size() == slides.size() &&
@@ -87,7 +104,7 @@ void read_windows(const ConfigReader& config, ModelConfig& c) {
   const int64_t usual = config.has("sliding_window") ? 0 : kUsualWindow;  // null: none
   const int64_t window = config.integer("sliding_window", 1, int64_t{1} << 40).value_or(usual);
   std::vector<bool> slides = sliding_layers(config, c);
-  switch (c.family->window) {
+  switch (c.family->block.window) {
     case Window::none:
       return;  // whatever the file says: transformers has no such key either
     case Window::all_layers:
@@ -101,25 +118,43 @@ void read_windows(const ConfigReader& config, ModelConfig& c) {
     case Window::by_layer:
       if (!config.boolean("use_sliding_window", false)) return;
       break;
+    case Window::pattern:
+      if (window == 0 && std::count(slides.begin(), slides.end(), true) > 0)
+        config.refuse(ErrorKind::config, "sliding_window", "some layers slide: expected how many tokens they see");
+      break;
   }
   if (window == 0 || std::count(slides.begin(), slides.end(), true) == 0) return;
   for (bool slide : slides) c.windows.push_back(slide ? window : 0);
+}
+
+// How often a layer sees all: every n-th, as transformers before layer_types had it; 0: in no such order.
+int64_t pattern_of(const ModelConfig& c) {
+  if (c.windows.empty()) return 1;
+  const auto full = std::find(c.windows.begin(), c.windows.end(), 0);
+  const int64_t pattern = full == c.windows.end() ? c.num_hidden_layers + 1 : full - c.windows.begin() + 1;
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+    if ((c.window(static_cast<size_t>(layer)) == 0) != ((layer + 1) % pattern == 0)) return 0;
+  return pattern;
 }
 
 // As transformers reads it back: without a key it would take its own default.
 void write_windows(const ModelConfig& c, OrderedJson& json) {
   const auto widest = std::max_element(c.windows.begin(), c.windows.end());
   const int64_t window = widest == c.windows.end() ? 0 : *widest;
-  if (c.family->window == Window::all_layers)
-    json["sliding_window"] = window > 0 ? OrderedJson(window) : OrderedJson(nullptr);
-  if (c.family->window != Window::by_layer) return;
-  json["use_sliding_window"] = window > 0;
-  if (window > 0) {
-    json["sliding_window"] = window;
+  const Window kind = c.family->block.window;
+  if (kind == Window::all_layers) json["sliding_window"] = window > 0 ? OrderedJson(window) : OrderedJson(nullptr);
+  if (kind != Window::by_layer && kind != Window::pattern) return;
+  if (kind == Window::by_layer) json["use_sliding_window"] = window > 0;
+  if (window > 0) json["sliding_window"] = window;
+  if (kind == Window::by_layer) {
     const auto first = std::find_if(c.windows.begin(), c.windows.end(), [](int64_t w) { return w > 0; });
-    json["max_window_layers"] = first - c.windows.begin();  // read where layer_types is not known yet
+    // read where layer_types is not known yet
+    if (window > 0) json["max_window_layers"] = first - c.windows.begin();
+    if (window == 0 && !json.contains("layer_types")) return;
+  } else {
+    json.erase("sliding_window_pattern");
+    if (const int64_t pattern = pattern_of(c); pattern > 0) json["sliding_window_pattern"] = pattern;
   }
-  if (window == 0 && !json.contains("layer_types")) return;
   json["layer_types"] = OrderedJson::array();
   for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
     json["layer_types"].push_back(c.window(static_cast<size_t>(layer)) > 0 ? kSlidingLayer : kFullLayer);
@@ -152,6 +187,17 @@ void read_shape(const ConfigReader& config, ModelConfig& c) {
   if (c.head_dim % 2 != 0)
     throw Error(ErrorKind::config,
                 str(config.where(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
+}
+
+// null is none; what a file leaves out is the family's.
+void read_ids(const ConfigReader& config, ModelConfig& c) {
+  config.ids("eos_token_id", c.vocab_size, c.eos_token_id);
+  if (!config.has("eos_token_id") && c.family->eos >= 0) c.eos_token_id = {c.family->eos};
+  const auto id = [&](const char* key, int32_t usual) {
+    return config.integer(key, 0, c.vocab_size - 1).value_or(config.has(key) ? -1 : usual);
+  };
+  c.bos_token_id = id("bos_token_id", c.family->bos);
+  c.pad_token_id = id("pad_token_id", c.family->pad);
 }
 
 void read_generation_config(const std::string& directory, ModelConfig& c) {
@@ -188,11 +234,9 @@ std::string family_names() {
 }
 
 int64_t ModelConfig::parameter_count() const {
-  int64_t query = num_attention_heads * head_dim, key = num_key_value_heads * head_dim;
-  int64_t attention = (query + 2 * key) * (hidden_size + family->qkv_bias) + query * hidden_size;
-  attention += family->qk_norm ? 2 * head_dim : 0;
-  int64_t layer = attention + 3 * intermediate_size * hidden_size + 2 * hidden_size;
-  return num_hidden_layers * layer + hidden_size + (tie_word_embeddings ? 1 : 2) * vocab_size * hidden_size;
+  int64_t count = 0;
+  for (const ParameterShape& p : parameter_shapes(*this)) count += p.elements();
+  return count;
 }
 
 ModelConfig read_model_config_file(const std::string& path) {
@@ -201,20 +245,21 @@ ModelConfig read_model_config_file(const std::string& path) {
   ModelConfig c;
   c.family = &read_family(config);
   refuse_variants(config, *c.family);
-  config.refuse_null({"rms_norm_eps", "rope_theta", "hidden_act", "max_position_embeddings", "use_sliding_window",
-                      "tie_word_embeddings"});
+  config.refuse_null({"rms_norm_eps", "rope_theta", "rope_local_base_freq", "hidden_act", "hidden_activation",
+                      "query_pre_attn_scalar", "sliding_window_pattern", "max_position_embeddings",
+                      "use_sliding_window", "tie_word_embeddings"});
   read_shape(config, c);
-  c.rope = read_rope(config, c.head_dim, c.max_position_embeddings);
+  read_rope(config, c);
   read_windows(config, c);
+  if (c.family->block.query_scalar)
+    c.query_pre_attn_scalar = config.integer("query_pre_attn_scalar", 1, int64_t{1} << 30).value_or(kUsualQueryScalar);
   c.rms_norm_eps = config.positive("rms_norm_eps").value_or(1e-6);
-  c.tie_word_embeddings = config.boolean("tie_word_embeddings", false);
+  c.tie_word_embeddings = config.boolean("tie_word_embeddings", c.family->tied);
   c.torch_dtype = config.text("dtype").value_or(config.text("torch_dtype").value_or("float32"));
   if (c.torch_dtype != "float32" && c.torch_dtype != "float16" && c.torch_dtype != "bfloat16")
     config.refuse(ErrorKind::unsupported, config.find("dtype") != nullptr ? "dtype" : "torch_dtype",
                   "expected float32, float16 or bfloat16");
-  config.ids("eos_token_id", c.vocab_size, c.eos_token_id);
-  c.bos_token_id = config.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
-  c.pad_token_id = config.integer("pad_token_id", 0, c.vocab_size - 1).value_or(-1);
+  read_ids(config, c);
   return c;
 }
 
@@ -246,8 +291,11 @@ void write_model_config(const ModelConfig& c, const std::string& directory, cons
   json["intermediate_size"] = c.intermediate_size;
   json["vocab_size"] = c.vocab_size;
   json["max_position_embeddings"] = c.max_position_embeddings;
-  json["hidden_act"] = "silu";
-  write_rope(c.rope, json);
+  const BlockSpec& block = c.family->block;
+  json[block.gate == Gate::silu ? "hidden_act" : "hidden_activation"] = gate_name(block);
+  if (block.query_scalar)
+    json["query_pre_attn_scalar"] = c.query_pre_attn_scalar > 0 ? c.query_pre_attn_scalar : c.head_dim;
+  write_rope(c, json);
   json["rms_norm_eps"] = c.rms_norm_eps;
   json["tie_word_embeddings"] = c.tie_word_embeddings;
   write_windows(c, json);

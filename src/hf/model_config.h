@@ -26,6 +26,8 @@ struct ModelConfig {  // HF key names
   // A token of layer l sees itself and the windows[l] - 1 tokens before it; 0: all before it. Empty: so in every layer.
   std::vector<int64_t> windows;
   RopeConfig rope;
+  RopeConfig local_rope;              // of layers with a window, in families where those have their own
+  int64_t query_pre_attn_scalar = 0;  // scores are divided by its root; 0: head_dim
   double rms_norm_eps = 1e-6;
   bool tie_word_embeddings = true;
   std::string torch_dtype = "float32";           // what the checkpoint is stored in, and what we save
@@ -33,6 +35,7 @@ struct ModelConfig {  // HF key names
   int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
 
   int64_t window(size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
+  bool rotates_locally(size_t layer) const { return family->block.local_rope && window(layer) > 0; }
   int64_t parameter_count() const;
 };
 

@@ -110,7 +110,7 @@ TEST_F(Config, every_family_is_read_by_its_name_and_written_back) {
     EXPECT_EQ(back.parameter_count(), c.parameter_count());
     json["architectures"] = {"Gemma2ForCausalLM"};
     EXPECT_THROW(read(json), Error) << family.title << " of another architecture";
-    if (family.qkv_bias) continue;
+    if (family.block.qkv_bias) continue;
     json["architectures"] = {family.architecture};
     json["attention_bias"] = true;
     EXPECT_THROW(read(json), Error) << family.title << " with a bias";
@@ -121,7 +121,7 @@ TEST_F(Config, a_model_that_does_not_run_is_named_with_what_it_is) {
   for (auto [type, what] : {std::pair("mixtral", "a mixture of experts"),
                             std::pair("qwen3_moe", "a mixture of experts"), std::pair("qwen2_vl", "a multimodal model"),
                             std::pair("mamba", "state-space"), std::pair("phi3", "an unsupported dense architecture"),
-                            std::pair("new", "ucas runs qwen2, qwen3, llama, mistral")}) {
+                            std::pair("new", "ucas runs qwen2, qwen3, llama, mistral, gemma3_text")}) {
     Json json = good();
     json["model_type"] = type;
     EXPECT_NE(refusal(json).find(str("config.json: model_type = \"", type, "\": ")), std::string::npos)
@@ -205,6 +205,78 @@ TEST_F(Config, windows_and_rotations_are_written_as_they_were_read) {
   }
 }
 
+Json gemma3(Json json) {
+  json["model_type"] = "gemma3_text";
+  json["architectures"] = {"Gemma3ForCausalLM"};
+  json["num_hidden_layers"] = 3;
+  json["head_dim"] = 24;
+  json["sliding_window"] = 7;
+  json["sliding_window_pattern"] = 2;
+  return json;
+}
+
+TEST_F(Config, gemma3_has_two_rotations_and_a_pattern_of_windows) {
+  using Windows = std::vector<int64_t>;
+  Json json = gemma3(good());
+  json["rope_local_base_freq"] = 500;
+  json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 8.0}};
+  json["query_pre_attn_scalar"] = 20;
+  const ModelConfig c = read(json);
+  EXPECT_EQ(c.windows, (Windows{7, 0, 7}));
+  EXPECT_TRUE(c.rotates_locally(0));
+  EXPECT_FALSE(c.rotates_locally(1));
+  EXPECT_EQ(c.local_rope.theta, 500);
+  EXPECT_EQ(c.local_rope.kind, RopeKind::plain);
+  EXPECT_EQ(c.rope.theta, 1e6);
+  EXPECT_EQ(c.rope.kind, RopeKind::linear);
+  EXPECT_EQ(c.query_pre_attn_scalar, 20);
+  Json uneven = json;
+  uneven["layer_types"] = {"full_attention", "sliding_attention", "sliding_attention"};
+  EXPECT_EQ(read(uneven).windows, (Windows{0, 7, 7})) << "whatever sliding_window_pattern says";
+  int number = 0;
+  for (const Json& of : {json, uneven, gemma3(good())})
+    for (bool like : {false, true}) {
+      const ModelConfig before = read(of);
+      const std::string out = directory_ + "/gemma" + std::to_string(number++);
+      std::filesystem::create_directories(out);
+      write_model_config(before, out, like ? directory_ : "");
+      const ModelConfig back = read_model_config(out);
+      EXPECT_EQ(back.windows, before.windows) << of;
+      EXPECT_TRUE(back.rope == before.rope) << of;
+      EXPECT_TRUE(back.local_rope == before.local_rope) << of;
+      EXPECT_EQ(back.query_pre_attn_scalar, before.query_pre_attn_scalar) << of;
+      const Json written = read_json(out + "/config.json", 1 << 20);
+      EXPECT_EQ(written.contains("sliding_window_pattern"), of != uneven) << of;
+      EXPECT_TRUE(written["query_pre_attn_scalar"].is_number_integer()) << "transformers takes no 256.0";
+    }
+}
+
+TEST_F(Config, what_gemma3_can_say_and_does_not_run_is_refused_by_name) {
+  const std::pair<const char*, Json> refused[] = {{"attn_logit_softcapping", 50.0},
+                                                  {"final_logit_softcapping", 30.0},
+                                                  {"use_bidirectional_attention", true},
+                                                  {"hidden_activation", "gelu"},
+                                                  {"hidden_act", "silu"},
+                                                  {"sliding_window", nullptr},
+                                                  {"sliding_window_pattern", 0},
+                                                  {"query_pre_attn_scalar", 0},
+                                                  {"rope_local_base_freq", -1.0},
+                                                  {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e6}}},
+                                                  {"rope_parameters", {{"full_attention", {{"rope_theta", 7.0}}}}},
+                                                  {"attention_bias", true}};
+  for (const auto& [key, value] : refused) {
+    Json json = gemma3(good());
+    json[key] = value;
+    EXPECT_NE(refusal(json).find(key == std::string("rope_parameters") ? "rope_" : key), std::string::npos)
+        << key << " = " << value << ": " << refusal(json);
+  }
+  Json open = gemma3(good());
+  open["attn_logit_softcapping"] = nullptr;
+  open["final_logit_softcapping"] = nullptr;
+  open["use_bidirectional_attention"] = false;
+  EXPECT_EQ(refusal(open), "");
+}
+
 TEST_F(Config, published_files_and_those_with_the_least_are_read_as_transformers_reads_them) {
   for (const Json& row : read_json(std::string(UCAS_SOURCE_DIR) + "/tests/goldens/model/configs.json", 1 << 20)) {
     const Json& want = row["expected"];
@@ -214,6 +286,12 @@ TEST_F(Config, published_files_and_those_with_the_least_are_read_as_transformers
     EXPECT_EQ(c.max_position_embeddings, want["max_position_embeddings"]) << row["name"];
     EXPECT_EQ(c.rms_norm_eps, want["rms_norm_eps"]) << row["name"];
     EXPECT_EQ(c.tie_word_embeddings, want["tie_word_embeddings"]) << row["name"];
+    if (want.contains("query_pre_attn_scalar")) {
+      EXPECT_EQ(c.query_pre_attn_scalar, want["query_pre_attn_scalar"]) << row["name"];
+      EXPECT_EQ(c.eos_token_id, want["eos_token_id"].get<std::vector<int32_t>>()) << row["name"];
+      EXPECT_EQ(c.bos_token_id, want["bos_token_id"]) << row["name"];
+      EXPECT_EQ(c.pad_token_id, want["pad_token_id"]) << row["name"];
+    }
     for (size_t layer = 0; layer < want["windows"].size(); ++layer)
       EXPECT_EQ(c.window(layer), want["windows"][layer]) << row["name"] << ", layer " << layer;
   }

@@ -48,32 +48,17 @@ void check_one(const StoredByName& stored, const std::string& name, const std::v
 }  // namespace
 
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
-  std::vector<ParameterShape> list;
-  const int64_t D = c.hidden_size, F = c.intermediate_size, d = c.head_dim;
-  const int64_t query = c.num_attention_heads * d, key = c.num_key_value_heads * d;
-  const auto linear = [&](const std::string& module, int64_t rows, int64_t columns, bool bias = false) {
-    list.push_back({module, ".weight", rows, columns, true});
-    if (bias) list.push_back({module, ".bias", 0, rows});
-  };
-  list.push_back({"model.embed_tokens", ".weight", c.vocab_size, D});
-  for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const std::string prefix = str(kLayers, i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
-    list.push_back({prefix + "input_layernorm", ".weight", 0, D});
-    linear(attention + "q_proj", query, D, c.family->qkv_bias);
-    linear(attention + "k_proj", key, D, c.family->qkv_bias);
-    linear(attention + "v_proj", key, D, c.family->qkv_bias);
-    linear(attention + "o_proj", D, query);
-    if (c.family->qk_norm) {
-      list.push_back({attention + "q_norm", ".weight", 0, d});
-      list.push_back({attention + "k_norm", ".weight", 0, d});
-    }
-    list.push_back({prefix + "post_attention_layernorm", ".weight", 0, D});
-    linear(mlp + "gate_proj", F, D);
-    linear(mlp + "up_proj", F, D);
-    linear(mlp + "down_proj", D, F);
+  std::vector<ParameterShape> list = {
+      {"model.embed_tokens", ".weight", c.vocab_size, c.hidden_size, false, "token_embd"}};
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
+    visit_block(c, [&, prefix = layer_prefix(layer)](const BlockParameter& p) {
+      const std::string gguf = str("blk.", layer, ".", p.name.gguf);
+      list.push_back({prefix + p.name.hf, ".weight", p.rows, p.columns, !p.is_norm(), gguf});
+      if (p.bias) list.push_back({prefix + p.name.hf, ".bias", 0, p.rows, false, gguf});
+    });
   }
-  list.push_back({"model.norm", ".weight", 0, D});
-  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, D});
+  list.push_back({"model.norm", ".weight", 0, c.hidden_size, false, "output_norm"});
+  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, c.hidden_size, false, "output"});
   return list;
 }
 

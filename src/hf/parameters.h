@@ -13,11 +13,53 @@
 
 namespace ucas {
 
+// A parameter of one block: a matrix [rows, columns], with a bias [rows] or without, or the weight of a norm [columns].
+struct BlockParameter {
+  BlockPart part;
+  ModuleName name;
+  int64_t rows = 0, columns = 0;  // rows 0: a norm
+  bool bias = false;
+  bool is_norm() const { return rows == 0; }
+};
+
+// visit(BlockParameter) of all that a block of this model has, in the order of its checkpoint's names here. Shapes,
+// storage, LoRA targets, names in files, counts of parameters, FLOPs and memory follow from this list.
+template <class Visit>
+void visit_block(const ModelConfig& c, Visit visit) {
+  const BlockSpec& spec = c.family->block;
+  const BlockNames& names = c.family->names;
+  const int64_t D = c.hidden_size, F = c.intermediate_size, d = c.head_dim;
+  const int64_t query = c.num_attention_heads * d, key = c.num_key_value_heads * d;
+  const auto norm = [&](BlockPart part, int64_t size) { visit(BlockParameter{part, names[part], 0, size}); };
+  const auto matrix = [&](BlockPart part, int64_t rows, int64_t columns, bool bias = false) {
+    visit(BlockParameter{part, names[part], rows, columns, bias});
+  };
+  norm(BlockPart::attention_in, D);
+  matrix(BlockPart::query, query, D, spec.qkv_bias);
+  matrix(BlockPart::key, key, D, spec.qkv_bias);
+  matrix(BlockPart::value, key, D, spec.qkv_bias);
+  matrix(BlockPart::out, D, query);
+  if (spec.qk_norm) {
+    norm(BlockPart::q_norm, d);
+    norm(BlockPart::k_norm, d);
+  }
+  if (spec.norms_after) norm(BlockPart::attention_out, D);
+  norm(BlockPart::mlp_in, D);
+  matrix(BlockPart::gate, F, D);
+  matrix(BlockPart::up, F, D);
+  matrix(BlockPart::down, D, F);
+  if (spec.norms_after) norm(BlockPart::mlp_out, D);
+}
+
+inline std::string layer_prefix(int64_t layer) { return "model.layers." + std::to_string(layer) + "."; }
+
 // A leaf tensor of a checkpoint, [columns] or [rows, columns].
 struct ParameterShape {
   std::string module, kind;       // "model.layers.0.mlp.up_proj", ".weight"
   int64_t rows = 0, columns = 0;  // rows 0: a vector
-  bool linear = false;            // of a product of a block: an adapter can change it
+  bool linear = false;            // of a GEMM of a block: an adapter can change it
+  std::string gguf = {};          // `module` in GGUF files
+  bool is_norm() const { return rows == 0 && kind == ".weight"; }
   int64_t elements() const { return (rows == 0 ? 1 : rows) * columns; }
   std::vector<int64_t> shape() const { return rows == 0 ? std::vector{columns} : std::vector{rows, columns}; }
 };

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "hf/config_reader.h"
+#include "hf/parameters.h"
 
 namespace ucas {
 
@@ -59,7 +60,12 @@ std::vector<std::string> module_names(const ConfigReader& config, const char* ke
 }  // namespace
 
 std::vector<std::string> adaptable_modules() {
-  return {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
+  std::vector<std::string> names;  // every family's
+  visit_block(ModelConfig{}, [&](const BlockParameter& p) {
+    const std::string name = p.name.hf;
+    if (!p.is_norm()) names.push_back(name.substr(name.rfind('.') + 1));
+  });
+  return names;
 }
 
 std::string adapter_file(const std::string& directory) { return path_join(directory, "adapter_model.safetensors"); }

@@ -9,12 +9,14 @@
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "hf/config_reader.h"
+#include "hf/model_config.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 30;
+constexpr double kLocalTheta = 10000;  // of transformers, where the file has none
 
 std::string kinds() {
   auto words = names(RopeKind{});
@@ -123,23 +125,27 @@ void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_
                 str(config.where(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
 }
 
-}  // namespace
+// Where the angles of one kind of layer stand: the key of their base at the file's top, and objects of both spellings.
+struct RopeKeys {
+  const char* theta;
+  double usual_theta;
+  std::vector<std::pair<std::string, const Json*>> objects;  // path, nullptr where it is not there
+};
 
-RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_position_embeddings) {
+RopeConfig read_one(const ConfigReader& config, const RopeKeys& keys, int64_t positions) {
   RopeConfig rope;
-  const double theta = rope.theta = config.positive("rope_theta").value_or(rope.theta);
-  const char* from = nullptr;
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const Json* object = config.find(key);
+  const double theta = rope.theta = config.positive(keys.theta).value_or(keys.usual_theta);
+  std::string from;
+  for (const auto& [path, object] : keys.objects) {
     if (object == nullptr || (object->is_object() && object->empty())) continue;
-    RopeConfig found =
-        read_object(ConfigReader(*object, str(config.where(), ": ", key)), theta, max_position_embeddings);
-    if (config.has("rope_theta") && found.theta != theta)
-      config.refuse(ErrorKind::config, "rope_theta", str("contradicts ", key, ".rope_theta = ", found.theta));
-    if (from != nullptr && found != rope)
-      config.refuse(ErrorKind::config, key, str("contradicts ", from, "; they are two spellings of one thing"));
+    RopeConfig found = read_object(ConfigReader(*object, str(config.where(), ": ", path)), theta, positions);
+    if (config.has(keys.theta) && found.theta != theta)
+      config.refuse(ErrorKind::config, keys.theta, str("contradicts ", path, ".rope_theta = ", found.theta));
+    if (!from.empty() && found != rope)
+      throw Error(ErrorKind::config, str(config.where(), ": ", path, " = ", printable(object->dump(), 80),
+                                         ": contradicts ", from, "; they are two spellings of one thing"));
     rope = found;
-    from = key;
+    from = path;
   }
   // transformers prefers this one to that of the object.
   auto original = config.integer("original_max_position_embeddings", 1, kMostPositions);
@@ -148,11 +154,24 @@ RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_p
     config.refuse(ErrorKind::config, "original_max_position_embeddings",
                   str("contradicts ", from, ", which says ", rope.original_max_position_embeddings));
   }
-  check_arithmetic(config, rope, head_dim);
   return rope;
 }
 
-void write_rope(const RopeConfig& rope, OrderedJson& config) {
+constexpr const char *kFull = "full_attention", *kSliding = "sliding_attention";
+
+// rope_parameters of a family with two kinds of layers: an object for each.
+const Json* of_layers(const ConfigReader& config, const char* kind) {
+  const Json* object = config.find("rope_parameters");
+  if (object == nullptr) return nullptr;
+  const ConfigReader both(*object, str(config.where(), ": rope_parameters"));
+  for (const auto& [key, value] : object->items())
+    if (key != kFull && key != kSliding)
+      throw Error(ErrorKind::unsupported, str(both.where(), ": ", printable(key), ": expected ", kFull, " and ",
+                                              kSliding, " only, an object for each kind of layer"));
+  return both.find(kind);
+}
+
+OrderedJson scaling_of(const RopeConfig& rope) {
   OrderedJson scaling;
   scaling["rope_type"] = word_of(rope.kind);
   if (rope.kind != RopeKind::plain) scaling["factor"] = rope.factor;
@@ -171,12 +190,43 @@ void write_rope(const RopeConfig& rope, OrderedJson& config) {
                               std::pair("mscale_all_dim", rope.mscale_all_dim)})
       if (value) scaling[key] = *value;
   }
-  OrderedJson parameters = scaling;
+  return scaling;
+}
+
+OrderedJson parameters_of(const RopeConfig& rope) {
+  OrderedJson parameters = scaling_of(rope);
   parameters["rope_theta"] = rope.theta;
-  config["rope_theta"] = rope.theta;
-  config["rope_parameters"] = parameters;
-  if (rope.kind != RopeKind::plain) {
-    config["rope_scaling"] = scaling;
+  return parameters;
+}
+
+}  // namespace
+
+void read_rope(const ConfigReader& config, ModelConfig& c) {
+  const int64_t positions = c.max_position_embeddings;
+  RopeKeys keys{"rope_theta", c.family->theta, {{"rope_scaling", config.find("rope_scaling")}}};
+  if (c.family->block.local_rope) {
+    const std::string sliding = str("rope_parameters.", kSliding);
+    c.local_rope =
+        read_one(config, {"rope_local_base_freq", kLocalTheta, {{sliding, of_layers(config, kSliding)}}}, positions);
+    check_arithmetic(config, c.local_rope, c.head_dim);
+    keys.objects.emplace_back(str("rope_parameters.", kFull), of_layers(config, kFull));
+  } else {
+    keys.objects.emplace_back("rope_parameters", config.find("rope_parameters"));
+  }
+  c.rope = read_one(config, keys, positions);
+  check_arithmetic(config, c.rope, c.head_dim);
+}
+
+void write_rope(const ModelConfig& c, OrderedJson& config) {
+  config["rope_theta"] = c.rope.theta;
+  if (c.family->block.local_rope) {
+    config["rope_local_base_freq"] = c.local_rope.theta;
+    config["rope_parameters"] = {{kFull, parameters_of(c.rope)}, {kSliding, parameters_of(c.local_rope)}};
+  } else {
+    config["rope_parameters"] = parameters_of(c.rope);
+  }
+  if (c.rope.kind != RopeKind::plain) {
+    config["rope_scaling"] = scaling_of(c.rope);
   } else if (config.contains("rope_scaling")) {
     config["rope_scaling"] = nullptr;
   }

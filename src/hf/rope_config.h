@@ -9,6 +9,8 @@
 //   yarn      high frequencies as they are, low ones / factor, a ramp between; cosines and sines times a factor
 //   llama3    the same with another ramp and no factor
 // clang-format on
+// Gemma 3 has two: rope_theta and rope_scaling are those of layers that see all, rope_local_base_freq is of layers that
+// slide; transformers 5 has rope_parameters of each kind of layer.
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@
 namespace ucas {
 
 class ConfigReader;
+struct ModelConfig;
 
 enum class RopeKind { plain, linear, dynamic, yarn, llama3 };
 constexpr std::array<const char*, 5> names(RopeKind) { return {"default", "linear", "dynamic", "yarn", "llama3"}; }
@@ -39,10 +42,10 @@ struct RopeConfig {
   bool operator==(const RopeConfig&) const = default;
 };
 
-// Error(ErrorKind::unsupported) for another kind, Error(ErrorKind::config) for values that make no sense or contradict
-// each other.
-RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_position_embeddings);
+// Into c.rope, and c.local_rope where the family has it. Error(ErrorKind::unsupported) for another kind,
+// Error(ErrorKind::config) for values that make no sense or contradict each other.
+void read_rope(const ConfigReader& config, ModelConfig& c);
 // Both spellings, so that transformers 4 and 5 read the same.
-void write_rope(const RopeConfig& rope, OrderedJson& config);
+void write_rope(const ModelConfig& c, OrderedJson& config);
 
 }  // namespace ucas

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hf/model_config.h"
+#include "hf/parameters.h"
 
 namespace ucas {
 
@@ -14,9 +15,9 @@ struct Work {
 
 // Multiply-adds of one token: of all blocks' GEMMs, of the LM head, and of attention.
 inline double block_multiply_adds(const ModelConfig& c) {
-  const auto heads = static_cast<double>((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
-  return static_cast<double>(c.num_hidden_layers) * static_cast<double>(c.hidden_size) *
-         (heads + 3 * static_cast<double>(c.intermediate_size));
+  double of_block = 0;
+  visit_block(c, [&](const BlockParameter& p) { of_block += static_cast<double>(p.rows * p.columns); });
+  return static_cast<double>(c.num_hidden_layers) * of_block;
 }
 inline double head_multiply_adds(const ModelConfig& c) { return static_cast<double>(c.vocab_size * c.hidden_size); }
 // Of one layer for each key in sight.

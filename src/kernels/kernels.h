@@ -121,6 +121,9 @@ struct Table {
   // out = silu(gate) up, from a row [gate | up] of 2 n
   void (*swiglu)(const float* gate_up, int64_t n, float* out);
   void (*swiglu_backward)(const float* gate_up, const float* d_out, int64_t n, float* d_gate_up);
+  // The same with GELU's tanh approximation for silu.
+  void (*geglu)(const float* gate_up, int64_t n, float* out);
+  void (*geglu_backward)(const float* gate_up, const float* d_out, int64_t n, float* d_gate_up);
   void (*add)(const float* x, int64_t n, float* sum);  // sum += x
   void (*attend)(const Attend<float>& a);
   void (*attend_bf16)(const Attend<Bf16>& a);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "base/error.h"
@@ -215,6 +216,28 @@ TEST(kernels, swiglu_agrees_with_double_also_where_the_sigmoid_saturates) {
         EXPECT_NEAR(out[i], g * s * up, tolerance) << table->name << " gate " << g;
         EXPECT_NEAR(back[i], double(d[i]) * up * s * (1 + g * (1 - s)), tolerance * 4) << table->name << " gate " << g;
         EXPECT_NEAR(back[size + i], double(d[i]) * g * s, tolerance * 4) << table->name << " gate " << g;
+      }
+    }
+}
+
+TEST(kernels, geglu_agrees_with_double_also_where_the_gate_saturates) {
+  const double c = std::sqrt(2 / std::numbers::pi);
+  for (const Table* table : supported())
+    for (int64_t n : {1, 16, 33}) {
+      auto size = static_cast<size_t>(n);
+      std::vector<float> row = random_floats(2 * n, 11, 4), d = random_floats(n, 12), out(size), back(2 * size);
+      row[0] = -200.0f;
+      if (n > 2) row[1] = 200.0f;
+      table->geglu(row.data(), n, out.data());
+      table->geglu_backward(row.data(), d.data(), n, back.data());
+      for (size_t i = 0; i < size; ++i) {
+        const double g = double(row[i]), up = double(row[size + i]), t = std::tanh(c * (g + 0.044715 * g * g * g));
+        const double gate = 0.5 * g * (1 + t);
+        const double slope = 0.5 * (1 + t) + 0.5 * g * (1 - t * t) * c * (1 + 3 * 0.044715 * g * g);
+        double tolerance = 4e-6 * (1 + std::abs(g * up));
+        EXPECT_NEAR(out[i], gate * up, tolerance) << table->name << " gate " << g;
+        EXPECT_NEAR(back[i], double(d[i]) * up * slope, tolerance * 4) << table->name << " gate " << g;
+        EXPECT_NEAR(back[size + i], double(d[i]) * gate, tolerance * 4) << table->name << " gate " << g;
       }
     }
 }

@@ -172,10 +172,11 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
     if (name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight")) sigma *= residual;
     if (name.ends_with(".bias")) sigma = 0;
     bool is_norm = name.ends_with("norm.weight");
+    const float unit = config.family->block.norm_offset ? 0.0f : 1.0f;  // a norm that multiplies by 1
     int64_t count = parameter.tensor.numel();
     fill_parameter(parameter.tensor, [&](float* out) {
       for (int64_t i = 0; i < count; ++i)
-        out[i] = is_norm ? 1.0f : sigma == 0 ? 0.0f : static_cast<float>(sigma * rng.normal());
+        out[i] = is_norm ? unit : sigma == 0 ? 0.0f : static_cast<float>(sigma * rng.normal());
     });
   }
   return make_transformer(config, std::move(weights), options);

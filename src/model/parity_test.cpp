@@ -57,7 +57,9 @@ constexpr const char* kCases[] = {"gqa_tied",
                                   "linear",
                                   "dynamic",
                                   "r1_distill_qwen",
-                                  "r1_distill_llama"};
+                                  "r1_distill_llama",
+                                  "gemma3",
+                                  "gemma3_published"};
 
 TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
   c10::NoGradGuard no_grad;
@@ -141,10 +143,40 @@ void expect_gradients(Model& model, const std::string& name) {
 }
 
 TEST(parity, gradients_equal_those_of_transformers_on_both_paths) {
-  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn"}) {
+  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn", "gemma3"}) {
     auto model = load_model(golden(name), at::kCPU);
     expect_gradients(*model, name);
     expect_gradients(*aten_view(*model), name);
+  }
+}
+
+// From the first ids on, with a cache, the likeliest token each time.
+void expect_greedy(Model& model, const std::string& name) {
+  const Json json = read_json(golden(name) + "/ids.json", 1 << 20);
+  const auto want = json["greedy"].get<std::vector<int32_t>>();
+  const size_t begun = json["ids"].size() / 2;
+  std::vector<int32_t> got(want.begin(), want.begin() + static_cast<int64_t>(begun));
+  Packed prompt;
+  prompt.append(got);
+  const auto cache = model.make_cache(1, static_cast<int64_t>(want.size()));
+  const int64_t slot = 0;
+  at::Tensor hidden = model.prefill(prompt, *cache, {&slot, 1});
+  while (true) {
+    const at::Tensor logits = model.head().logits(hidden.narrow(0, hidden.size(0) - 1, 1));
+    got.push_back(static_cast<int32_t>(logits.argmax().item<int64_t>()));
+    if (got.size() == want.size()) break;
+    const auto position = static_cast<int32_t>(got.size() - 1);
+    hidden = model.decode({&got.back(), 1}, {&position, 1}, {&slot, 1}, *cache);
+  }
+  EXPECT_EQ(got, want) << name;
+}
+
+TEST(parity, greedy_decoding_gives_the_tokens_of_transformers_on_both_paths) {
+  c10::NoGradGuard no_grad;
+  for (const char* name : {"gemma3", "gemma3_published"}) {
+    auto model = load_model(golden(name), at::kCPU);
+    expect_greedy(*model, name);
+    expect_greedy(*aten_view(*model), name);
   }
 }
 

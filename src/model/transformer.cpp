@@ -2,8 +2,11 @@
 
 #include <c10/core/GradMode.h>
 
+#include <mutex>
+
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/forward.h"
@@ -47,6 +50,7 @@ class Transformer final : public Model {
       forward_ = make_gpu_forward(config_, weights_, options_);
       head_ = make_gpu_head(weights_.head);
     } else {
+      if (path == Path::automatic && config_.family->block.norms_after) say_slow_path();
       forward_ = make_aten_forward(config_, weights_, options_);
       head_ = make_aten_head(weights_.head);
     }
@@ -129,6 +133,13 @@ class Transformer final : public Model {
   }
 
  private:
+  void say_slow_path() const {
+    static std::once_flag said;
+    std::call_once(said, [&] {
+      ucas::log(str(config_.family->title, " on ", device().str(),
+                    ": runs by LibTorch's operations; the GPU kernels know no norms after attention and MLP"));
+    });
+  }
   bool runs_kernels() const { return has_kernels(device()) && suits_kernels(config_, options_); }
   void check_tokens(std::span<const int32_t> token) const {
     for (int32_t id : token)

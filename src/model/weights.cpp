@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "hf/parameters.h"
 #include "hf/peft.h"
 
 namespace ucas {
@@ -55,15 +57,18 @@ class Allocator {
     return m;
   }
 
-  Linear linear(const std::string& prefix, std::initializer_list<std::pair<const char*, int64_t>> parts, int64_t inputs,
-                bool bias = false) {
+  // Parts of the same inputs, in one matrix.
+  Linear linear(const std::string& prefix, std::span<const BlockParameter> parts) {
     int64_t rows = 0, first = 0;
-    for (const auto& part : parts) rows += part.second;
+    const int64_t inputs = parts[0].columns;
+    const bool bias = parts[0].bias;
+    for (const BlockParameter& part : parts) rows += part.rows;
     Linear linear;
     linear.weight = in_huge_pages(at::empty({rows, inputs}, of(type())));
     if (bias) linear.bias = at::empty({rows}, of(at::kFloat));
-    for (const auto& [name, count] : parts) {
-      const std::string module = prefix + name;
+    for (const BlockParameter& parameter : parts) {
+      const std::string module = prefix + parameter.name.hf;
+      const int64_t count = parameter.rows;
       Linear::Part& part = linear.parts.emplace_back();
       part.first = first;
       part.count = count;
@@ -146,13 +151,18 @@ class Allocator {
 // The matrices of all blocks, "model.layers.0.self_attn.q_proj" ..
 std::vector<std::string> matrices_of_blocks(const ModelConfig& config) {
   std::vector<std::string> modules;
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
-    for (const std::string& name : adaptable_modules()) {
-      const bool mlp = name.starts_with("gate") || name.starts_with("up") || name.starts_with("down");
-      modules.push_back(str("model.layers.", i, mlp ? ".mlp." : ".self_attn.", name));
-    }
-  }
+  for (const ParameterShape& p : parameter_shapes(config))
+    if (p.linear) modules.push_back(p.module);
   return modules;
+}
+
+// What modules_to_save may name besides: "lm_head", "embed_tokens", and the norms.
+std::vector<std::string> other_modules(const ModelConfig& config) {
+  std::vector<std::string> names = {"lm_head", "embed_tokens", "norm"};
+  visit_block(config, [&](const BlockParameter& p) {
+    if (p.is_norm()) names.push_back(last_part(p.name.hf));
+  });
+  return names;
 }
 
 // Each name must name something.
@@ -186,8 +196,7 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
                   "lora.modules_to_save: \"lm_head\" is the embedding matrix of this model "
                   "(tie_word_embeddings): name embed_tokens to train both");
     }
-    const std::vector<std::string> known = {
-        "lm_head", "embed_tokens", "norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm"};
+    const std::vector<std::string> known = other_modules(config);
     if (!std::ranges::count(known, last) && !std::ranges::count(adaptable_modules(), last)) {
       throw Error(ErrorKind::config, str("lora.modules_to_save: \"", printable(name), "\": expected some of ",
                                          join(known, ", "), ", ", join(adaptable_modules(), ", ")));
@@ -195,12 +204,64 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   }
 }
 
+// Matrices that lie in one (Layer::linear) follow each other.
+void make_layer(Allocator& make, const std::string& prefix, const std::vector<BlockParameter>& parameters,
+                Layer& layer) {
+  for (size_t i = 0, end = 0; i < parameters.size(); i = end) {
+    end = i + 1;
+    const BlockParameter& p = parameters[i];
+    if (p.is_norm()) {
+      layer.norm(p.part) = make.vector(prefix + p.name.hf, ".weight", p.columns);
+      continue;
+    }
+    Linear& linear = layer.linear(p.part);
+    while (end < parameters.size() && !parameters[end].is_norm() && &layer.linear(parameters[end].part) == &linear)
+      ++end;
+    linear = make.linear(prefix, std::span(parameters).subspan(i, end - i));
+  }
+}
+
 }  // namespace
+
+at::Tensor& Layer::norm(BlockPart part) {
+  switch (part) {
+    case BlockPart::attention_in:
+      return input_norm;
+    case BlockPart::q_norm:
+      return q_norm;
+    case BlockPart::k_norm:
+      return k_norm;
+    case BlockPart::attention_out:
+      return attention_output_norm;
+    case BlockPart::mlp_in:
+      return mlp_norm;
+    default:
+      UCAS_CHECK(part == BlockPart::mlp_out, "expected a norm of the block");
+      return mlp_output_norm;
+  }
+}
+
+Linear& Layer::linear(BlockPart part) {
+  switch (part) {
+    case BlockPart::query:
+    case BlockPart::key:
+    case BlockPart::value:
+      return qkv;
+    case BlockPart::out:
+      return out;
+    case BlockPart::gate:
+    case BlockPart::up:
+      return gate_up;
+    default:
+      UCAS_CHECK(part == BlockPart::down, "expected a matrix of the block");
+      return down;
+  }
+}
 
 void Weights::refresh() {
   for (const Bf16Copy& copy : copies) copy.refresh();
   for (const Layer& layer : layers) {
-    for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (const Linear* linear : layer.linears()) {
       for (const Linear::Part& part : linear->parts) part.adapter.refresh();
     }
   }
@@ -209,7 +270,7 @@ void Weights::refresh() {
 void merge_adapter(Weights& weights) {
   at::NoGradGuard no_grad;
   for (Layer& layer : weights.layers) {
-    for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (Linear* linear : layer.linears()) {
       for (Linear::Part& part : linear->parts) {
         const Adapter& adapter = part.adapter;
         if (!adapter.on()) continue;
@@ -226,8 +287,8 @@ std::vector<at::Tensor> trained_leaves(const Layer& layer) {
   const auto add = [&leaves](const at::Tensor& leaf) {
     if (leaf.defined() && leaf.requires_grad()) leaves.push_back(leaf);
   };
-  for (const at::Tensor& norm : {layer.input_norm, layer.q_norm, layer.k_norm, layer.post_norm}) add(norm);
-  for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+  for (const at::Tensor* norm : layer.norms()) add(*norm);
+  for (const Linear* linear : layer.linears()) {
     for (const Linear::Part& part : linear->parts) {
       for (const at::Tensor& leaf : {part.weight, part.bias, part.adapter.a, part.adapter.b}) add(leaf);
     }
@@ -238,7 +299,7 @@ std::vector<at::Tensor> trained_leaves(const Layer& layer) {
 std::vector<Bf16Copy> trained_copies(const Weights& weights) {
   std::vector<Bf16Copy> copies = weights.copies;
   for (const Layer& layer : weights.layers) {
-    for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (const Linear* linear : layer.linears()) {
       for (const Linear::Part& part : linear->parts) {
         if (part.adapter.on()) std::ranges::copy(part.adapter.copies(), std::back_inserter(copies));
       }
@@ -253,7 +314,7 @@ Weights without_adapter(const Weights& weights) {
   base.watch = nullptr;
   base.adapter.clear();
   for (Layer& layer : base.layers) {
-    for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (Linear* linear : layer.linears()) {
       linear->a_compute = at::Tensor();
       for (Linear::Part& part : linear->parts) part.adapter = {};
     }
@@ -265,26 +326,17 @@ Weights allocate_weights(const ModelConfig& c, at::Device device, const ModelOpt
   check_lora(options.lora, c);
   Weights w;
   Allocator make(device, options, w);
-  int64_t D = c.hidden_size, F = c.intermediate_size;
-  int64_t query = c.num_attention_heads * c.head_dim, key = c.num_key_value_heads * c.head_dim;
-  w.embed = make.matrix("model.embed_tokens", c.vocab_size, D);
+  w.embed = make.matrix("model.embed_tokens", c.vocab_size, c.hidden_size);
+  std::vector<BlockParameter> parameters;
+  visit_block(c, [&](const BlockParameter& p) { parameters.push_back(p); });
   for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    std::string prefix = str("model.layers.", i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
     Layer& layer = w.layers.emplace_back();
-    layer.window = c.window(i);
-    layer.input_norm = make.vector(prefix + "input_layernorm", ".weight", D);
-    layer.qkv = make.linear(attention, {{"q_proj", query}, {"k_proj", key}, {"v_proj", key}}, D, c.family->qkv_bias);
-    layer.out = make.linear(attention, {{"o_proj", D}}, query);
-    if (c.family->qk_norm) {
-      layer.q_norm = make.vector(attention + "q_norm", ".weight", c.head_dim);
-      layer.k_norm = make.vector(attention + "k_norm", ".weight", c.head_dim);
-    }
-    layer.post_norm = make.vector(prefix + "post_attention_layernorm", ".weight", D);
-    layer.gate_up = make.linear(mlp, {{"gate_proj", F}, {"up_proj", F}}, D);
-    layer.down = make.linear(mlp, {{"down_proj", D}}, F);
+    layer.window = c.window(static_cast<size_t>(i));
+    layer.local_rope = c.rotates_locally(static_cast<size_t>(i));
+    make_layer(make, layer_prefix(i), parameters, layer);
   }
-  w.norm = make.vector("model.norm", ".weight", D);
-  w.head = c.tie_word_embeddings ? w.embed : make.matrix("lm_head", c.vocab_size, D);
+  w.norm = make.vector("model.norm", ".weight", c.hidden_size);
+  w.head = c.tie_word_embeddings ? w.embed : make.matrix("lm_head", c.vocab_size, c.hidden_size);
   return w;
 }
 

@@ -7,10 +7,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <vector>
 
 #include "core/model_options.h"
 #include "hf/adapter.h"
+#include "hf/block_spec.h"
 #include "model/backward_hook.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
@@ -20,13 +22,25 @@ namespace ucas {
 struct Layer {
   enum QkvPart : size_t { kQuery, kKey, kValue };
   enum GateUpPart : size_t { kGate, kUp };
-  at::Tensor input_norm;      // [D]
-  Linear qkv;                 // [(H + 2K) d, D]
-  at::Tensor q_norm, k_norm;  // [d]; undefined where the family has none
-  Linear out;                 // [D, H d]
-  at::Tensor post_norm;       // [D]
-  Linear gate_up, down;       // [2F, D], [D, F]
-  int64_t window = 0;         // keys that a row sees, its own included; 0: all
+  at::Tensor input_norm;             // [D]
+  Linear qkv;                        // [(H + 2K) d, D]
+  at::Tensor q_norm, k_norm;         // [d]; undefined where the family has none
+  Linear out;                        // [D, H d]
+  at::Tensor attention_output_norm;  // [D]; undefined where the family has none
+  at::Tensor mlp_norm;               // [D]
+  Linear gate_up, down;              // [2F, D], [D, F]
+  at::Tensor mlp_output_norm;        // [D]; undefined where the family has none
+  int64_t window = 0;                // keys that a row sees, its own included; 0: all
+  bool local_rope = false;           // rotates by the angles of layers that slide
+
+  // Where a parameter of hf/parameters.h's visit_block() lies.
+  at::Tensor& norm(BlockPart part);
+  Linear& linear(BlockPart part);
+  std::array<Linear*, 4> linears() { return {&qkv, &out, &gate_up, &down}; }
+  std::array<const Linear*, 4> linears() const { return {&qkv, &out, &gate_up, &down}; }
+  std::array<const at::Tensor*, 6> norms() const {
+    return {&input_norm, &q_norm, &k_norm, &attention_output_norm, &mlp_norm, &mlp_output_norm};
+  }
 };
 
 struct Weights {

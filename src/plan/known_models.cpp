@@ -16,6 +16,7 @@ struct KnownModel {
   const char *name, *family;
   int64_t hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, positions;
   bool tied;
+  int64_t window = 0;  // of all layers but every sixth
 };
 
 // As their config.json on the hub has it.
@@ -42,6 +43,8 @@ constexpr KnownModel kKnown[] = {
     {"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, 131072, false},
     {"mistral-7b-v0.1", "mistral", 4096, 14336, 32, 32, 8, 128, 32000, 32768, false},
     {"mistral-7b-v0.3", "mistral", 4096, 14336, 32, 32, 8, 128, 32768, 32768, false},
+    {"gemma-3-270m", "gemma3_text", 640, 2048, 18, 4, 1, 256, 262144, 32768, true, 512},
+    {"gemma-3-1b", "gemma3_text", 1152, 6912, 26, 4, 1, 256, 262144, 32768, true, 512},
     {"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, 8192, true},
     {"smollm2-360m", "llama", 960, 2560, 32, 15, 5, 64, 49152, 8192, true},
     {"smollm2-1.7b", "llama", 2048, 8192, 24, 32, 32, 64, 49152, 8192, true}};
@@ -62,7 +65,7 @@ std::string lower(std::string text) {
 // "Qwen/Qwen2.5-7B-Instruct" is "qwen2.5-7b".
 std::string plain_name(const std::string& name) {
   std::string plain = lower(name.substr(name.rfind('/') + 1));
-  for (const std::string ending : {"-instruct", "-base", "-chat", "-hf"}) {
+  for (const std::string ending : {"-instruct", "-base", "-chat", "-hf", "-it", "-pt"}) {
     if (plain.ends_with(ending)) plain.resize(plain.size() - ending.size());
   }
   return plain.starts_with("meta-llama-") ? plain.substr(5) : plain;
@@ -87,6 +90,8 @@ std::optional<ModelConfig> known_model(const std::string& name) {
     c.vocab_size = known.vocabulary;
     c.max_position_embeddings = known.positions;
     c.tie_word_embeddings = known.tied;
+    for (int64_t layer = 0; known.window > 0 && layer < known.layers; ++layer)
+      c.windows.push_back((layer + 1) % 6 == 0 ? 0 : known.window);
     c.torch_dtype = "bfloat16";
     return c;
   }

@@ -21,6 +21,7 @@ TEST(known_models, have_as_many_parameters_as_were_published) {
       {"llama-3.2-1b", 1'235'814'400},    {"llama-3.2-3b", 3'212'749'824},
       {"llama-3.1-8b", 8'030'261'248},    {"mistral-7b-v0.1", 7'241'732'096},
       {"mistral-7b-v0.3", 7'248'023'552}, {"smollm2-135m", 134'515'008},
+      {"gemma-3-270m", 268'098'176},      {"gemma-3-1b", 999'885'952},
       {"smollm2-360m", 361'821'120},      {"smollm2-1.7b", 1'711'376'384}};
   for (const auto& [name, parameters] : published) {
     ASSERT_TRUE(known_model(name)) << name;
@@ -35,6 +36,7 @@ TEST(known_models, are_found_by_the_names_that_the_hub_has) {
   }
   EXPECT_TRUE(known_model("meta-llama/Meta-Llama-3.1-8B-Instruct"));
   EXPECT_TRUE(known_model("HuggingFaceTB/SmolLM2-135M-Instruct"));
+  EXPECT_TRUE(known_model("google/gemma-3-1b-it"));
   EXPECT_FALSE(known_model("Qwen/Qwen2.5-8B"));
   EXPECT_FALSE(known_model(""));
 }

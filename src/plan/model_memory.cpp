@@ -31,8 +31,10 @@ struct Widths {
         key(K * d),
         N(query + 2 * key),
         stride(rounded_up(d, 16)),
-        unnormed(c.family->qk_norm ? query + key : 0) {}
+        unnormed(c.family->block.qk_norm ? query + key : 0),
+        output(c.family->block.norms_after ? D : 0) {}
   int64_t D, F, d, H, K, query, key, N, stride, unnormed;
+  int64_t output;  // of attention and of the MLP, each before its norm
 };
 
 // Bytes of a row, of what block.h's Activations hold beside x.
@@ -40,10 +42,11 @@ struct RowBytes {
   RowBytes(const Widths& w, int64_t E)
       : attention((w.N + w.query) * E),
         for_backward(w.unnormed * E + 2 * w.H * kF32),
-        mlp(w.D * kF32 + 2 * w.F * E),
+        mlp(w.D * kF32 + 2 * w.F * E + w.output * E),
+        output_for_backward(w.output * E),
         x(w.D * kF32),
         scratch((w.D + w.F) * E) {}
-  int64_t attention, for_backward, mlp, x, scratch;
+  int64_t attention, for_backward, mlp, output_for_backward, x, scratch;
 };
 
 // The tensors of a block whose rows take `row_bytes` each: how much of them is pooled.
@@ -173,15 +176,16 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   const RowBytes row(w, E);
   const int64_t rows = shape.rows * w.D * kF32;
   const int64_t attention_pooled = pooled(P, {w.N * E, w.query * E, w.unnormed * E, 2 * w.H * kF32});
-  const int64_t mlp_pooled = pooled(P, {row.x, 2 * w.F * E}), x_pooled = pooled(P, {row.x});
+  const int64_t mlp_pooled = pooled(P, {row.x, 2 * w.F * E, w.output * E, w.output * E}), x_pooled = pooled(P, {row.x});
+  const int64_t mlp = row.mlp + row.output_for_backward;
   int64_t layer = P * row.x, again = 0;
   if (options.recompute == Recompute::block) {
-    again = P * (row.attention + row.for_backward + row.mlp) + stage_bytes(w, E, shape);
+    again = P * (row.attention + row.for_backward + mlp) + stage_bytes(w, E, shape);
   } else if (options.recompute == Recompute::keep_attention) {
     layer += P * (row.attention + row.for_backward);
-    again = P * row.mlp;
+    again = P * mlp;
   } else {
-    layer += P * (row.attention + row.for_backward + row.mlp);
+    layer += P * (row.attention + row.for_backward + mlp);
   }
   PassMemory head{.activations = layers * layer + again + P * row.x};
   const bool whole = options.recompute == Recompute::none, attention = options.recompute != Recompute::block;
@@ -196,7 +200,7 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   head.scratch = 5 * rows;
   head.logits = tile_bytes(config, options.dtype, shape.rows, true) + distribution_bytes(config, shape);
   // What BlockBackward has: both Scratch, gradients of qkv, attended and gate_up, and of the residual stream.
-  const int64_t copy = E == kF32 ? 0 : w.D * E;
+  const int64_t copy = E == kF32 && w.output == 0 ? 0 : w.D * E;
   blocks.scratch = P * (2 * row.scratch + (w.N + w.query + 2 * w.F) * E + row.x + copy) + rows +
                    attend_bytes(w, shape) + gemm_bytes(w, options.dtype, P);
   return blocks.total() >= head.total() || !shape.head ? blocks : head;

@@ -44,9 +44,14 @@ TEST(model_memory, shapes_have_as_many_elements_as_the_model_has_parameters) {
       ModelConfig c = small();
       c.family = &family;
       c.tie_word_embeddings = tied;
-      int64_t elements = 0;
-      for (const ParameterShape& p : parameter_shapes(c)) elements += p.elements();
-      EXPECT_EQ(elements, c.parameter_count()) << family.title;
+      const BlockSpec& spec = family.block;
+      const int64_t D = c.hidden_size, query = c.num_attention_heads * c.head_dim,
+                    key = c.num_key_value_heads * c.head_dim;
+      const int64_t matrices = (query + 2 * key) * D + query * D + 3 * c.intermediate_size * D;
+      const int64_t vectors =
+          (spec.qkv_bias ? query + 2 * key : 0) + (spec.qk_norm ? 2 * c.head_dim : 0) + (spec.norms_after ? 4 : 2) * D;
+      EXPECT_EQ(c.parameter_count(), c.num_hidden_layers * (matrices + vectors) + D + (tied ? 1 : 2) * c.vocab_size * D)
+          << family.title;
     }
   }
 }

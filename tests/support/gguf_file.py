@@ -162,7 +162,7 @@ def write(c):
     def changed(name, kind, **keys):
         add(f"model-{name}", model(**keys), kind)
 
-    for family in ("gemma3", "phi3", "qwen2moe", "qwen3moe", "mistral", "bert", "", "LLAMA", "\x1b[2J"):
+    for family in ("gemma2", "phi3", "qwen2moe", "qwen3moe", "mistral", "bert", "", "LLAMA", "\x1b[2J"):
         changed(f"architecture-{family.encode().hex() or 'empty'}", "unsupported", general__architecture=(TEXT, family))
     changed("architecture-number", "gguf", general__architecture=(U32, 1))
     changed("adapter", "unsupported", general__type=(TEXT, "adapter"))

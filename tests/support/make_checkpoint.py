@@ -46,7 +46,7 @@ def write_tokenizer(folder, words):
 
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM",
-                 "mistral": "MistralForCausalLM"}
+                 "mistral": "MistralForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
 
 
 def shapes(a):
@@ -59,7 +59,7 @@ def shapes(a):
             yield f"{layer}.self_attn.{name}_proj.weight", (heads * width, a.hidden)
             if a.family == "qwen2":
                 yield f"{layer}.self_attn.{name}_proj.bias", (heads * width,)
-            if a.family == "qwen3" and name != "v":
+            if a.family in ("qwen3", "gemma3_text") and name != "v":
                 yield f"{layer}.self_attn.{name}_norm.weight", (width,)
         yield f"{layer}.self_attn.o_proj.weight", (a.hidden, a.heads * width)
         yield f"{layer}.mlp.gate_proj.weight", (a.intermediate, a.hidden)
@@ -67,6 +67,9 @@ def shapes(a):
         yield f"{layer}.mlp.down_proj.weight", (a.hidden, a.intermediate)
         yield f"{layer}.input_layernorm.weight", (a.hidden,)
         yield f"{layer}.post_attention_layernorm.weight", (a.hidden,)
+        if a.family == "gemma3_text":
+            yield f"{layer}.pre_feedforward_layernorm.weight", (a.hidden,)
+            yield f"{layer}.post_feedforward_layernorm.weight", (a.hidden,)
     yield "model.norm.weight", (a.hidden,)
     if a.untied:
         yield "lm_head.weight", (a.vocab, a.hidden)
@@ -79,7 +82,7 @@ def write_weights(folder, a):
     for name, shape in shapes(a):
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
         if "norm" in name:
-            values = array("f", [1.0] * count)
+            values = array("f", [0.0 if a.family == "gemma3_text" else 1.0] * count)
         elif a.pool > 0:
             values, width = array("f"), shape[-1]
             for _ in range(count // width):
@@ -119,7 +122,8 @@ def main():
         "head_dim": a.hidden // a.heads,
         "num_hidden_layers": a.layers, "num_attention_heads": a.heads, "num_key_value_heads": a.kv_heads,
         "intermediate_size": a.intermediate, "vocab_size": a.vocab, "max_position_embeddings": a.positions,
-        "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_dropout": 0.0,
+        "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "attention_dropout": 0.0,
+        **({"hidden_activation": "gelu_pytorch_tanh"} if a.family == "gemma3_text" else {"hidden_act": "silu"}),
         "tie_word_embeddings": not a.untied, "use_sliding_window": False, "torch_dtype": "float32",
         "eos_token_id": eos, "pad_token_id": pad, **({"sliding_window": None} if a.family == "mistral" else {}),
         **a.config})

@@ -20,8 +20,8 @@ void ModelShape::fields(Fields& f) {
 void SftOptions::fields(Fields& f) {
   f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint to start from");
   f.field("init", init,
-          "model family to initialize with random weights instead of --model: qwen2, qwen3, llama or mistral; model.* "
-          "sets the shape");
+          "model family to initialize with random weights instead of --model: qwen2, qwen3, llama, mistral or "
+          "gemma3_text; model.* sets the shape");
   f.field("tokenizer", tokenizer, OptionNames::tokenizer,
           "directory with tokenizer.json; empty = the model's directory");
   f.field("out", out, "directory to create; must not exist");

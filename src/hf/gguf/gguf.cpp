@@ -423,4 +423,17 @@ std::vector<int64_t> GgufFile::integers(std::string_view key, int64_t low, int64
   return values;
 }
 
+std::vector<float> GgufFile::floats(std::string_view key) const {
+  const GgufValue* value = find(key);
+  if (value == nullptr) return {};
+  const auto* array = std::get_if<GgufArray>(value);
+  if (array == nullptr || array->of != GgufKind::f32) refuse(ErrorKind::gguf, key, "expected an array of float32");
+  std::vector<float> values(static_cast<size_t>(array->count));
+  read_at(path_, array->offset, values.data(), array->count * 4);
+  const auto bad = std::ranges::find_if(values, [](float x) { return std::isnan(x); });
+  if (bad != values.end())
+    throw Error(ErrorKind::gguf, str(path_, ": ", key, "[", bad - values.begin(), "] is not a number"));
+  return values;
+}
+
 }  // namespace ucas

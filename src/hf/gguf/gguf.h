@@ -61,6 +61,7 @@ class GgufFile {
   std::optional<bool> truth(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   std::vector<int64_t> integers(std::string_view key, int64_t low, int64_t high) const;
+  std::vector<float> floats(std::string_view key) const;  // not NaN
 
   [[noreturn]] void refuse(ErrorKind kind, std::string_view key, const std::string& expected) const;
   [[noreturn]] void missing(std::string_view key) const;

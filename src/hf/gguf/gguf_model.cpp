@@ -44,7 +44,9 @@ class ModelKeys {
   }
 
   // A key that is passed over could be one that changes every value. Those that are off (0, false) change none.
-  void refuse_unknown() const {
+  void refuse_unknown(const BlockSpec& block) const {
+    static const std::set<std::string_view> with_windows = {"attention.sliding_window",
+                                                            "attention.sliding_window_pattern", "rope.freq_base_swa"};
     static const std::set<std::string_view> known = {"vocab_size",
                                                      "context_length",
                                                      "embedding_length",
@@ -65,7 +67,9 @@ class ModelKeys {
                                                      "rope.scaling.yarn_beta_fast",
                                                      "rope.scaling.yarn_beta_slow"};
     for (const std::string& key : file_.keys()) {
-      if (!key.starts_with(prefix_) || known.contains(std::string_view(key).substr(prefix_.size()))) continue;
+      if (!key.starts_with(prefix_)) continue;
+      const std::string_view end = std::string_view(key).substr(prefix_.size());
+      if (known.contains(end) || (block.window == Window::pattern && with_windows.contains(end))) continue;
       const GgufValue& value = *file_.find(key);
       const auto* number = std::get_if<uint64_t>(&value);
       const auto* truth = std::get_if<bool>(&value);
@@ -90,10 +94,13 @@ const Family& gguf_family(const GgufFile& file) {
                 "one file of several; join them with `llama-gguf-split --merge`");
   const auto architecture = file.text("general.architecture");
   if (!architecture) file.missing("general.architecture");
-  const Family* family = find_family(*architecture);
-  if (family == nullptr || *architecture == "mistral")  // its models are stored as llama
-    file.refuse(ErrorKind::unsupported, "general.architecture", "ucas converts llama, qwen2 and qwen3");
-  return *family;
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) {
+    if (family.gguf == nullptr) continue;
+    if (*architecture == family.gguf) return family;
+    names.emplace_back(family.gguf);
+  }
+  file.refuse(ErrorKind::unsupported, "general.architecture", str("ucas converts ", join(names, ", ")));
 }
 
 // A file of Llama 3.1 and later holds what the scaling comes to, not its settings. Those of all published models but
@@ -145,6 +152,17 @@ RopeConfig gguf_rope(const GgufFile& file, const ModelKeys& keys, const ModelCon
   return rope;
 }
 
+// What readers of such files take of a gemma3: every sixth layer sees all where the file does not say, and one size of
+// model, that of 62 layers, divides its scores by another root than that of the head width.
+void read_layers(const ModelKeys& keys, ModelConfig& c) {
+  const int64_t window = keys.required("attention.sliding_window", int64_t{1} << 40);
+  const int64_t pattern = keys.integer("attention.sliding_window_pattern", int64_t{1} << 30).value_or(6);
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+    c.windows.push_back((layer + 1) % pattern == 0 ? 0 : window);
+  c.local_rope.theta = keys.positive("rope.freq_base_swa").value_or(10000);
+  c.query_pre_attn_scalar = c.num_hidden_layers == 62 ? c.hidden_size / c.num_attention_heads : c.head_dim;
+}
+
 void read_token_ids(const GgufFile& file, ModelConfig& c) {
   const auto id = [&](const char* key) { return file.integer(str("tokenizer.ggml.", key), 0, c.vocab_size - 1); };
   c.bos_token_id = id("bos_token_id").value_or(-1);
@@ -172,11 +190,13 @@ void check_finite(const GgufFile& file, const GgufTensor& tensor, const float* v
 }
 
 // `head_dim` above 0: of heads whose rows are interleaved.
-TensorToStore tensor_of(const GgufFile& file, const GgufTensor& tensor, const ParameterShape& shape, int64_t head_dim) {
+// `offset`: what the file has added to every value.
+TensorToStore tensor_of(const GgufFile& file, const GgufTensor& tensor, const ParameterShape& shape, int64_t head_dim,
+                        float offset) {
   TensorToStore out;
   out.name = shape.module + shape.kind;
   out.shape = shape.shape();
-  out.pieces = [&file, &tensor, head_dim](int64_t first, int64_t count, float* to) {
+  out.pieces = [&file, &tensor, head_dim, offset](int64_t first, int64_t count, float* to) {
     const int64_t columns = tensor.shape.back();
     for (int64_t at = first; at < first + count && head_dim > 0;) {
       const int64_t row = at / columns, n = std::min(columns - at % columns, first + count - at);
@@ -184,6 +204,7 @@ TensorToStore tensor_of(const GgufFile& file, const GgufTensor& tensor, const Pa
       at += n;
     }
     if (head_dim == 0) file.read(tensor, first, count, to);
+    for (int64_t i = 0; offset != 0 && i < count; ++i) to[i] -= offset;
     check_finite(file, tensor, to, count);
   };
   return out;
@@ -211,26 +232,6 @@ std::vector<double> llama3_factors(const RopeConfig& rope, int64_t head_dim) {
   return factors;
 }
 
-std::string gguf_name(const std::string& module) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"input_layernorm", "attn_norm"},    {"self_attn.q_proj", "attn_q"},
-      {"self_attn.k_proj", "attn_k"},      {"self_attn.v_proj", "attn_v"},
-      {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
-      {"self_attn.k_norm", "attn_k_norm"}, {"post_attention_layernorm", "ffn_norm"},
-      {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"}};
-  if (module == "model.embed_tokens") return "token_embd";
-  if (module == "model.norm") return "output_norm";
-  if (module == "lm_head") return "output";
-  constexpr std::string_view kLayerPrefix = "model.layers.";
-  const std::string_view rest = std::string_view(module).substr(kLayerPrefix.size());
-  const size_t dot = rest.find('.');
-  const auto* row =
-      std::ranges::find(kNames, rest.substr(dot + 1), &std::pair<std::string_view, std::string_view>::first);
-  UCAS_CHECK(row != std::end(kNames), "expected a module of the block");
-  return str("blk.", rest.substr(0, dot), ".", row->second);
-}
-
 void interleave_rows(float* values, int64_t rows, int64_t columns, int64_t head_dim) {
   const std::vector<float> ours(values, values + rows * columns);
   for (int64_t row = 0; row < rows; ++row) {
@@ -241,8 +242,8 @@ void interleave_rows(float* values, int64_t rows, int64_t columns, int64_t head_
 ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dtype) {
   ModelConfig c;
   c.family = &gguf_family(file);
-  const ModelKeys keys(file, c.family->model_type);
-  keys.refuse_unknown();
+  const ModelKeys keys(file, c.family->gguf);
+  keys.refuse_unknown(c.family->block);
   c.torch_dtype = torch_dtype;
   c.hidden_size = keys.required("embedding_length", 65536);
   c.num_hidden_layers = keys.required("block_count", 1024);
@@ -273,6 +274,7 @@ ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dty
   c.vocab_size = embedding->shape[0];
   c.tie_word_embeddings = file.tensor(kHead) == nullptr;
   c.rope = gguf_rope(file, keys, c);
+  if (c.family->block.window == Window::pattern) read_layers(keys, c);
   read_token_ids(file, c);
   return c;
 }
@@ -282,7 +284,7 @@ std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig&
   std::vector<TensorToStore> weights;
   std::set<std::string, std::less<>> known = {kGgufRopeFactors};
   for (const ParameterShape& p : parameter_shapes(config)) {
-    const std::string name = gguf_name(p.module) + p.kind;
+    const std::string name = p.gguf + p.kind;
     const GgufTensor* tensor = file.tensor(name);
     if (tensor == nullptr)
       throw Error(ErrorKind::missing_tensor, str(file.path(), ": tensor ", name, " ", shape_text(p.shape()),
@@ -291,7 +293,8 @@ std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig&
       throw Error(ErrorKind::shape, str(file.path(), ": tensor ", name, ": shape ", shape_text(tensor->shape),
                                         ", its metadata asks for ", shape_text(p.shape())));
     const bool turned = interleaved && (p.module.ends_with(".q_proj") || p.module.ends_with(".k_proj"));
-    weights.push_back(tensor_of(file, *tensor, p, turned ? config.head_dim : 0));
+    const bool raised = config.family->block.norm_offset && p.is_norm();  // 1 + w is stored
+    weights.push_back(tensor_of(file, *tensor, p, turned ? config.head_dim : 0, raised ? 1.0f : 0.0f));
     known.insert(name);
   }
   for (const GgufTensor& tensor : file.tensors()) {

@@ -1,6 +1,6 @@
 // What a GGUF file says of a model, as a checkpoint of Hugging Face's kind: its config.json and the tensors under their
-// names there, de-quantised as they are asked for. Of the architectures llama (Mistral's models are of it), qwen2 and
-// qwen3; all else that would change a value is refused by name, never passed over.
+// names there, de-quantised as they are asked for. Of the architectures of hf/families.h (Mistral's models are of
+// llama); all else that would change a value is refused by name, never passed over.
 #pragma once
 
 #include <string>
@@ -21,7 +21,6 @@ std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig&
 
 // What a writer of such files needs, too.
 inline constexpr const char* kGgufRopeFactors = "rope_freqs.weight";
-std::string gguf_name(const std::string& module);  // "model.layers.3.self_attn.q_proj" -> "blk.3.attn_q"
 // Factors on the wavelengths as GGML's converter computes them of a "llama3" scaling.
 std::vector<double> llama3_factors(const RopeConfig& rope, int64_t head_dim);
 // Rows of q and k of a llama model, from our order to that of the file.

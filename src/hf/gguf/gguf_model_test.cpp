@@ -67,7 +67,14 @@ TEST_P(GgufGolden, config_and_every_weight_are_those_that_transformers_loads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(goldens, GgufGolden, ::testing::Values("llama", "qwen2", "qwen3"));
+INSTANTIATE_TEST_SUITE_P(goldens, GgufGolden, ::testing::Values("llama", "qwen2", "qwen3", "gemma3"));
+
+TEST(gguf_model, a_gemma3_says_its_windows_and_local_rotation_and_llama_cpp_knows_the_rest) {
+  const ModelConfig c = gguf_model_config(GgufFile(kGgufGoldens + "gemma3.gguf"), "float32");
+  EXPECT_EQ(c.windows, (std::vector<int64_t>{6, 6, 6, 6, 6, 0, 6}));
+  EXPECT_EQ(c.local_rope.theta, 500);
+  EXPECT_EQ(c.query_pre_attn_scalar, 32) << "the head width";
+}
 
 TEST(gguf_model, a_checkpoint_written_in_pieces_holds_the_values_of_the_file) {
   const testing::TemporaryDirectory folder;

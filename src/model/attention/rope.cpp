@@ -72,8 +72,7 @@ double yarn_mscale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 
 
 }  // namespace
 
-std::vector<float> rope_frequencies(const ModelConfig& config) {
-  const RopeConfig& rope = config.rope;
+std::vector<float> rope_frequencies(const ModelConfig& config, const RopeConfig& rope) {
   const int64_t d = config.head_dim;
   if (rope.kind == RopeKind::yarn) return yarn_frequencies(rope, d);
   const bool dynamic = rope.kind == RopeKind::dynamic;
@@ -94,8 +93,8 @@ float rope_attention_factor(const RopeConfig& rope) {
   return static_cast<float>(yarn_mscale(rope.factor, over) / yarn_mscale(rope.factor, under));
 }
 
-RopeTable::RopeTable(const ModelConfig& config)
-    : half_(config.head_dim / 2), factor_(rope_attention_factor(config.rope)), frequency_(rope_frequencies(config)) {}
+RopeTable::RopeTable(const ModelConfig& config, const RopeConfig& rope)
+    : half_(config.head_dim / 2), factor_(rope_attention_factor(rope)), frequency_(rope_frequencies(config, rope)) {}
 
 void RopeTable::reach(int64_t position) {
   if (position < made_) return;

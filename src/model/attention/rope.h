@@ -9,14 +9,14 @@
 
 namespace ucas {
 
-// What multiplies a position to give an angle, [d / 2].
-std::vector<float> rope_frequencies(const ModelConfig& config);
+// What multiplies a position to give an angle, [d / 2]. `rope`: config.rope, or config.local_rope.
+std::vector<float> rope_frequencies(const ModelConfig& config, const RopeConfig& rope);
 // What cosines and sines are multiplied by: 1 but for "yarn".
 float rope_attention_factor(const RopeConfig& rope);
 
 class RopeTable {
  public:
-  explicit RopeTable(const ModelConfig& config);
+  RopeTable(const ModelConfig& config, const RopeConfig& rope);
   // Makes rows up to `position` available; rows never change once made.
   void reach(int64_t position);
   const float* cosines(int64_t position) const { return cos_.data() + position * half_; }  // [d / 2]
@@ -27,6 +27,22 @@ class RopeTable {
   int64_t half_, made_ = 0;
   float factor_;
   std::vector<float> frequency_, cos_, sin_;
+};
+
+// Those of a model's layers: one for all, or another one for layers that slide.
+class RopeTables {
+ public:
+  explicit RopeTables(const ModelConfig& config) : all_{RopeTable(config, config.rope)} {
+    if (config.family->block.local_rope) all_.emplace_back(config, config.local_rope);
+  }
+  void reach(int64_t position) {
+    for (RopeTable& table : all_) table.reach(position);
+  }
+  const RopeTable& of(bool local) const { return all_[local ? 1 : 0]; }
+  size_t count() const { return all_.size(); }
+
+ private:
+  std::vector<RopeTable> all_;
 };
 
 }  // namespace ucas

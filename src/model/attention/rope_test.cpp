@@ -19,13 +19,17 @@ TEST(rope, frequencies_are_those_of_transformers_but_for_the_last_bit) {
   for (const Json& row : read_json(std::string(UCAS_SOURCE_DIR) + "/tests/goldens/model/configs.json", 1 << 20)) {
     std::ofstream(folder.path() + "/config.json") << row["config"].dump();
     ModelConfig config = read_model_config(folder.path());
-    std::vector<float> got = rope_frequencies(config);
-    const Json& want = row["expected"]["rope_frequencies"];
-    ASSERT_EQ(got.size(), want.size()) << row["name"];
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_NEAR(got[i] / want[i].get<float>(), 1, 2.5e-7) << row["name"] << ", pair " << i;
-      unequal += got[i] != want[i].get<float>();
-      ++compared;
+    for (const auto& [key, rope] :
+         {std::pair("rope_frequencies", config.rope), {"local_rope_frequencies", config.local_rope}}) {
+      if (!row["expected"].contains(key)) continue;
+      std::vector<float> got = rope_frequencies(config, rope);
+      const Json& want = row["expected"][key];
+      ASSERT_EQ(got.size(), want.size()) << row["name"];
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_NEAR(got[i] / want[i].get<float>(), 1, 2.5e-7) << row["name"] << ", pair " << i;
+        unequal += got[i] != want[i].get<float>();
+        ++compared;
+      }
     }
     EXPECT_EQ(rope_attention_factor(config.rope), row["expected"]["rope_attention_factor"].get<float>()) << row["name"];
   }
@@ -36,8 +40,8 @@ TEST(rope, frequencies_are_those_of_transformers_but_for_the_last_bit) {
 TEST(rope, a_table_has_the_cosines_and_sines_of_position_times_frequency) {
   ModelConfig config;
   config.rope = {.kind = RopeKind::yarn, .factor = 4, .original_max_position_embeddings = 64, .attention_factor = 1.5};
-  RopeTable table(config);
-  std::vector<float> frequency = rope_frequencies(config);
+  RopeTable table(config, config.rope);
+  std::vector<float> frequency = rope_frequencies(config, config.rope);
   ASSERT_EQ(static_cast<int64_t>(frequency.size()), table.half());
   for (int64_t position : {0, 1, 7, 300, 4095}) {
     table.reach(position);

@@ -1,18 +1,21 @@
 // One block of the model, as native.cpp, native_backward.cpp (from the bottom up) and aten.cpp run it. Every step is
-// named here, every buffer stands here with its size.
+// named here, every buffer stands here with its size. [..]: in families whose spec says so (hf/block_spec.h).
 //
 //   x [R, D] ------------+
-//   | norm               |   h = rms_norm(x, input_norm)
-//   | project            |   qkv = h W_qkv (+ bias)
-//   | place              |   q, k: normed per head where the family does, rotated; k, v to where rows find them
-//   | attend             |   attended = softmax(q k / sqrt d) v over the row's sequence up to its own position
-//   |                    |   (of a layer with a window: its last `window` keys)
-//   | residual  <--------+   middle = x + attended W_out
+//   | norm               |   h = norm(x, input_norm); norm(x, w) = rms_norm(x) w [or (1 + w)]
+//   | project            |   qkv = h W_qkv [+ bias]
+//   | place              |   q, k: [normed per head], rotated; k, v to where rows find them
+//   | attend             |   attended = softmax(q k scale) v over the row's sequence up to its own position
+//   |                    |   [of a layer with a window: its last `window` keys]
+//   | [norm after]       |   attention_output = attended W_out, then its norm
+//   | residual  <--------+   middle = x + attended W_out [or that norm]
 //   middle [R, D] -------+
-//   | norm               |   h = rms_norm(middle, post_norm)
-//   | mlp                |   act = silu(h W_gate) * (h W_up)
-//   | residual  <--------+   next x = middle + act W_down
+//   | norm               |   h = norm(middle, mlp_norm)
+//   | mlp                |   act = gate(h W_gate) * (h W_up), gate: silu [or gelu]
+//   | [norm after]       |   mlp_output = act W_down, then its norm
+//   | residual  <--------+   next x = middle + act W_down [or that norm]
 //
+// The first x is the embedding [times sqrt(D)].
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
 // buffers have P = R rounded up to a multiple of 16 rows, whole vectors of GEMMs (model/gemm/gemm.h), but where
 // nothing is trained a few rows have no padding. Rows that a GEMM sums over are 0 beyond R.
@@ -20,10 +23,12 @@
 // are f32 in both, and every step computes in f32.
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <type_traits>
 #include <vector>
@@ -112,27 +117,84 @@ struct BlockShape {
   int64_t group = H / K;                // query heads that share a key/value head
   int64_t stride = (d + 15) / 16 * 16;  // numbers of a stored value row
   float eps = static_cast<float>(config.rms_norm_eps);
+  const BlockSpec& spec = config.family->block;
+  // of scores
+  float scale = config.query_pre_attn_scalar > 0
+                    ? static_cast<float>(1 / std::sqrt(static_cast<double>(config.query_pre_attn_scalar)))
+                    : 1.0f / std::sqrt(static_cast<float>(d));
+
+  // What a norm multiplies by, of its weight.
+  at::Tensor norm_scale(const at::Tensor& weight) const { return spec.norm_offset ? weight + 1 : weight; }
+  // What embeddings are multiplied by, in a model that computes in `type`: rounded to it, as transformers does.
+  float embedding_scale(at::ScalarType type) const {
+    if (!spec.scaled_embedding) return 1;
+    const auto root = static_cast<float>(std::sqrt(static_cast<double>(D)));
+    return type == at::kBFloat16 ? static_cast<float>(c10::BFloat16(root)) : root;
+  }
 };
 
-// What the backward of a block needs of its forward. Where it is not kept, one set serves every block.
+// The gate of the MLP, over a row [gate | up] of 2 n.
+inline auto gate_forward(const BlockShape& s) {
+  return s.spec.gate == Gate::silu ? kernels::table().swiglu : kernels::table().geglu;
+}
+inline auto gate_backward(const BlockShape& s) {
+  return s.spec.gate == Gate::silu ? kernels::table().swiglu_backward : kernels::table().geglu_backward;
+}
+
+// What the backward of a block needs of its forward, on each back end that has one by hand. Where it is not kept, one
+// set serves every block of the CPU's.
 struct Activations {
   at::Tensor x;         // [P, D] input, f32
   at::Tensor unnormed;  // [P, (H + K) d] q and k before their norm; only for backward, and only where there is one
   at::Tensor qkv;       // [P, N] as attention reads it
   at::Tensor attended;  // [P, H d]
-  at::Tensor softmax;   // [P, H, 2] f32: largest score and 1 / sum; only for backward
+  at::Tensor softmax;   // [P, H, 2] f32: largest score and 1 / sum; only for backward (on a GPU flash attention's)
   at::Tensor middle;    // [P, D] f32
   at::Tensor gate_up;   // [P, 2F]
+  // [P, D] before their norms; only where the family has these. One buffer for both where there is no backward.
+  at::Tensor attention_output, mlp_output;
+
+  // What comes after `attended`.
+  void take_mlp_from(const Activations& from) {
+    middle = from.middle;
+    gate_up = from.gate_up;
+    attention_output = from.attention_output;
+    mlp_output = from.mlp_output;
+  }
 };
 template <class E>
 Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, bool for_backward) {
+  const at::Tensor output = s.spec.norms_after ? rows_of<E>(P, s.D) : at::Tensor();
   return {x,
-          for_backward && s.config.family->qk_norm ? rows_of<E>(P, s.query + s.key) : at::Tensor(),
+          for_backward && s.spec.qk_norm ? rows_of<E>(P, s.query + s.key) : at::Tensor(),
           rows_of<E>(P, s.N),
           rows_of<E>(P, s.query),
           for_backward ? rows_of(P, 2 * s.H) : at::Tensor(),
           rows_of(P, s.D),
-          rows_of<E>(P, 2 * s.F)};
+          rows_of<E>(P, 2 * s.F),
+          output,
+          for_backward && s.spec.norms_after ? rows_of<E>(P, s.D) : output};
+}
+
+// What of a block's activations stays until its backward; the rest is made again, with the same bits.
+inline Activations saved_for_backward(const Activations& a, Recompute recompute) {
+  Activations saved = a;
+  if (recompute == Recompute::block) return {.x = a.x};
+  if (recompute == Recompute::keep_attention) saved.take_mlp_from({});
+  return saved;
+}
+
+// block.run(layer, what is saved of it, gradients) for each block, last one first, between the calls of the backward
+// hook. What was saved is freed on the way.
+template <class Block, class... Gradients>
+void each_block_backward(const Weights& weights, std::vector<Activations>& saved, Block& block,
+                         const Gradients&... gradients) {
+  for (size_t l = weights.layers.size(); l-- > 0;) {
+    if (weights.watch != nullptr) weights.watch->before(l);
+    block.run(weights.layers[l], saved[l], gradients...);
+    if (weights.watch != nullptr) weights.watch->after(l);
+    saved[l] = {};  // its memory serves the blocks still to come
+  }
 }
 
 // What no block keeps: made again in backward where it is needed there.
@@ -184,7 +246,7 @@ struct SharedPrefix {
 template <class E>
 class BlockForward {
  public:
-  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const KvAddress> addresses,
+  BlockForward(const BlockShape& shape, const RopeTables& rope, std::span<const KvAddress> addresses,
                std::span<const SharedPrefix> shared = {})
       : s_(shape), rope_(rope), addresses_(addresses), shared_(shared), rows_(static_cast<int64_t>(addresses.size())) {}
 
@@ -192,13 +254,16 @@ class BlockForward {
   void mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const;                          // -> gate_up
   void output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const;
   void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const;  // f32 -> E, or f32
+  void activation(const Activations& a, Scratch<E>& scratch) const;                       // gate_up -> act
 
  private:
   void apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const;
   void copy_shared_prefix(E* key, E* value) const;
   void attend(int64_t window, const E* key, const E* value, Activations& a) const;
+  // sum = x + norm(y), f32
+  void add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& sum) const;
   const BlockShape& s_;
-  const RopeTable& rope_;
+  const RopeTables& rope_;
   std::span<const KvAddress> addresses_;
   std::span<const SharedPrefix> shared_;
   int64_t rows_;
@@ -219,7 +284,7 @@ struct SavedForBackward {
 // Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D].
 // Frees what is kept on its way.
 template <class E>
-void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, SavedForBackward& saved,
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTables& rope, SavedForBackward& saved,
                      const at::Tensor& d_hidden);
 
 }  // namespace ucas

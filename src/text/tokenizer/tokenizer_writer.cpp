@@ -1,9 +1,13 @@
 #include "text/tokenizer/tokenizer_writer.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -130,6 +134,9 @@ std::string splitting_name(const std::string& path) {
 }
 
 bool is_added(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::user_defined; }
+bool is_added(const Tables& tables, size_t id) {
+  return is_added(tables.kinds[id]) || (!tables.scores.empty() && tables.kinds[id] == TokenKind::unknown);
+}
 
 [[noreturn]] void refuse(const Tables& tables, const std::string& what) {
   throw Error(ErrorKind::tokenizer, str(tables.where, ": ", what));
@@ -154,13 +161,13 @@ void check_tokens(const Tables& tables) {
     const auto fail = [&](const std::string& what) {
       refuse(tables, str("token ", id, " (\"", printable(token), "\"): ", what));
     };
-    const bool added = is_added(tables.kinds[id]);
+    const bool added = is_added(tables, id);
     const size_t longest = added ? kLongestAdded : kLongestToken;
     if (token.empty()) fail("it is empty");
     if (token.size() > longest) fail(str(token.size(), " bytes, at most ", longest));
     if (!seen.insert(token).second)
       throw Error(ErrorKind::dup_key, str(tables.where, ": the token \"", printable(token), "\" stands twice"));
-    if (!added && !bytes_of_spelling(token)) fail("not spelled in the byte-level alphabet");
+    if (!added && tables.scores.empty() && !bytes_of_spelling(token)) fail("not spelled in the byte-level alphabet");
   }
   for (size_t i = 0; i < tables.merges.size(); ++i) {
     const std::string& merge = tables.merges[i];
@@ -184,21 +191,20 @@ const std::string& token_of(const Tables& tables, const char* what, int64_t id) 
 OrderedJson added_tokens(const Tables& tables) {
   OrderedJson added = OrderedJson::array();
   for (size_t id = 0; id < tables.tokens.size(); ++id) {
-    if (!is_added(tables.kinds[id])) continue;
+    if (!is_added(tables, id)) continue;
     added.push_back({{"id", id},
                      {"content", tables.tokens[id]},
                      {"single_word", false},
                      {"lstrip", false},
                      {"rstrip", false},
                      {"normalized", false},
-                     {"special", tables.kinds[id] == TokenKind::control}});
+                     {"special", tables.kinds[id] != TokenKind::user_defined}});
   }
   return added;
 }
 
-// What stands around a text: nothing, or the tokens that begin and end it.
-OrderedJson post_processor(const Tables& tables, bool begins) {
-  OrderedJson step = byte_level_step(true);
+// What stands around a text: null, or the tokens that begin and end it.
+OrderedJson template_step(const Tables& tables, bool begins) {
   OrderedJson single = OrderedJson::array(), tokens = OrderedJson::object();
   const auto put = [&](int64_t id, const char* what) {
     const std::string& token = token_of(tables, what, id);
@@ -208,34 +214,118 @@ OrderedJson post_processor(const Tables& tables, bool begins) {
   if (begins && tables.begin) put(*tables.begin, "first");
   single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
   if (tables.ends.value_or(false) && tables.end) put(*tables.end, "last");
-  if (tokens.empty()) return step;
+  if (tokens.empty()) return nullptr;
   OrderedJson pair = single, second = single;
   for (OrderedJson& part : second) {
     if (part.contains("Sequence")) part["Sequence"]["id"] = "B";
     part.begin().value()["type_id"] = 1;
     pair.push_back(part);
   }
-  const OrderedJson around = {
-      {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
+}
+
+OrderedJson post_processor(const Tables& tables, bool begins) {
+  const OrderedJson step = byte_level_step(true), around = template_step(tables, begins);
+  if (around.is_null()) return step;
   return {{"type", "Sequence"}, {"processors", {step, around}}};
 }
 
-// The two tables can be large: they are written as text, the rest as a document.
-std::string tokenizer_json(const Tables& tables, const Splitting& splitting) {
-  const OrderedJson normalizer = splitting.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr);
+// The merges that SentencePiece's scores come to, as transformers makes them: each way to put a token together from
+// two, the highest score first. Tokens that are no pieces of text take no part.
+std::vector<std::pair<std::string, std::string>> merges_of_scores(const Tables& tables) {
+  std::unordered_map<std::string_view, size_t> ids;
+  const auto is_piece = [&](size_t id) {
+    return tables.kinds[id] == TokenKind::normal || tables.kinds[id] == TokenKind::user_defined;
+  };
+  for (size_t id = 0; id < tables.tokens.size(); ++id)
+    if (is_piece(id)) ids.emplace(tables.tokens[id], id);
+  struct Merge {
+    size_t whole, left, right;     // ids
+    size_t left_size, right_size;  // characters
+  };
+  std::vector<Merge> merges;
+  for (size_t id = 0; id < tables.tokens.size(); ++id) {
+    if (!is_piece(id)) continue;
+    const std::string_view token = tables.tokens[id];
+    const auto begins = [](char byte) { return (byte & 0xC0) != 0x80; };  // a character
+    const size_t characters = static_cast<size_t>(std::ranges::count_if(token, begins)), first = merges.size();
+    for (size_t at = 1, before = 1; at < token.size(); ++at) {
+      if (!begins(token[at])) continue;
+      const auto left = ids.find(token.substr(0, at)), right = ids.find(token.substr(at));
+      if (left != ids.end() && right != ids.end())
+        merges.push_back({id, left->second, right->second, before, characters - before});
+      ++before;
+    }
+    std::sort(merges.begin() + static_cast<int64_t>(first), merges.end(),
+              [](const Merge& a, const Merge& b) { return std::pair(a.left, a.right) < std::pair(b.left, b.right); });
+  }
+  std::ranges::stable_sort(merges, std::ranges::greater(), [&](const Merge& m) {
+    return std::tuple(tables.scores[m.whole], m.left_size, m.right_size);
+  });
+  std::vector<std::pair<std::string, std::string>> list;
+  list.reserve(merges.size());
+  for (const Merge& m : merges) list.emplace_back(tables.tokens[m.left], tables.tokens[m.right]);
+  return list;
+}
+
+constexpr const char* kSpacePiece = "\u2581";
+
+// Gemma's components around the tables.
+OrderedJson sentencepiece_normalizer() {
+  return {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpacePiece}};
+}
+OrderedJson sentencepiece_steps() {
+  return {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
+}
+OrderedJson sentencepiece_decoder() {
+  const OrderedJson space = {{"type", "Replace"}, {"pattern", {{"String", kSpacePiece}}}, {"content", " "}};
+  return {{"type", "Sequence"}, {"decoders", {space, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}};
+}
+
+// All but the two tables, which can be large: they are written as text.
+struct Parts {
+  OrderedJson normalizer, pre_tokenizer, post_processor, decoder, unknown;
+  bool bytes_fall_back = false, ignore_merges = false;  // the first with fuse_unk
+};
+
+Parts byte_level_parts(const Tables& tables) {
+  const Splitting& splitting = find_splitting(tables);
+  return {.normalizer = splitting.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr),
+          .pre_tokenizer = splitting.steps(),
+          .post_processor = post_processor(tables, tables.begins.value_or(splitting.begins)),
+          .decoder = byte_level_step(true),
+          .unknown = nullptr,
+          .ignore_merges = splitting.ignore_merges};
+}
+
+Parts sentencepiece_parts(const Tables& tables) {
+  return {.normalizer = sentencepiece_normalizer(),
+          .pre_tokenizer = sentencepiece_steps(),
+          .post_processor = template_step(tables, tables.begins.value_or(true)),
+          .decoder = sentencepiece_decoder(),
+          .unknown = tables.unknown ? OrderedJson(token_of(tables, "unknown", *tables.unknown)) : OrderedJson(nullptr),
+          .bytes_fall_back = true};
+}
+
+std::string tokenizer_json(const Tables& tables, const Parts& parts) {
   std::string text =
       str("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n\"added_tokens\":", added_tokens(tables).dump(),
-          ",\n\"normalizer\":", normalizer.dump(), ",\n\"pre_tokenizer\":", splitting.steps().dump(),
-          ",\n\"post_processor\":", post_processor(tables, tables.begins.value_or(splitting.begins)).dump(),
-          ",\n\"decoder\":", byte_level_step(true).dump(),
-          ",\n\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
-          "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,"
-          "\"byte_fallback\":false,\"ignore_merges\":",
-          splitting.ignore_merges, ",\n\"vocab\":{");
+          ",\n\"normalizer\":", parts.normalizer.dump(), ",\n\"pre_tokenizer\":", parts.pre_tokenizer.dump(),
+          ",\n\"post_processor\":", parts.post_processor.dump(), ",\n\"decoder\":", parts.decoder.dump(),
+          ",\n\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":", parts.unknown.dump(),
+          ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":", parts.bytes_fall_back,
+          ",\"byte_fallback\":", parts.bytes_fall_back, ",\"ignore_merges\":", parts.ignore_merges, ",\n\"vocab\":{");
   for (size_t id = 0; id < tables.tokens.size(); ++id) {
     append(text, str(id == 0 ? "" : ",\n", OrderedJson(tables.tokens[id]).dump(), ":", id));
   }
   text += "},\n\"merges\":[";
+  // A piece of SentencePiece's kind may hold a space: such merges are pairs.
+  if (parts.bytes_fall_back) {
+    const auto merges = merges_of_scores(tables);
+    for (size_t i = 0; i < merges.size(); ++i) {
+      append(text, str(i == 0 ? "" : ",\n", OrderedJson{merges[i].first, merges[i].second}.dump()));
+    }
+  }
   for (size_t i = 0; i < tables.merges.size(); ++i) {
     append(text, str(i == 0 ? "" : ",\n", OrderedJson(tables.merges[i]).dump()));
   }
@@ -258,12 +348,16 @@ std::string config_json(const Tables& tables) {
 }  // namespace
 
 TokenizerTexts write_tokenizer(TokenizerTablesOfOthers tables) {
-  const Splitting& splitting = find_splitting(tables);
+  const bool pieces = !tables.scores.empty();
+  if (!pieces) find_splitting(tables);
+  if (pieces && tables.scores.size() != tables.tokens.size())
+    refuse(tables, str(tables.scores.size(), " scores for ", tables.tokens.size(), " tokens"));
   if (tables.kinds.size() != tables.tokens.size())
     refuse(tables, str(tables.kinds.size(), " kinds of tokens (token_type) for ", tables.tokens.size(), " tokens"));
   drop_padding(tables);
   check_tokens(tables);
-  return {tokenizer_json(tables, splitting), config_json(tables), tables.chat_template};
+  const Parts parts = pieces ? sentencepiece_parts(tables) : byte_level_parts(tables);
+  return {tokenizer_json(tables, parts), config_json(tables), tables.chat_template};
 }
 
 TokenizerTablesOfOthers tables_for_others(const std::string& directory, int64_t rows) {

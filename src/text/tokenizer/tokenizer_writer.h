@@ -1,7 +1,7 @@
-// tokenizer.json of a byte-level BPE from its bare tables, as files of other programs hold them: tokens by id, their
-// kinds, merges, and GGML's name of how text is cut before it (tokenizer.ggml.pre). The components are those of
-// the tokenizer.json that the named models are published with. Errors: tokenizer, dup_key; unsupported, for a name that
-// is not in the table.
+// tokenizer.json of a BPE, byte-level or of SentencePiece's kind, from its bare tables, as files of other programs hold
+// them: tokens by id, their kinds, merges, and GGML's name of how text is cut before it (tokenizer.ggml.pre). The
+// components are those of the tokenizer.json that the named models are published with. Errors: tokenizer, dup_key;
+// unsupported, for a name that is not in the table.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct TokenizerTablesOfOthers {
   std::vector<std::string> tokens;  // by id, in the byte-level alphabet; control and user-defined ones as they are
   std::vector<TokenKind> kinds;     // of each
   std::vector<std::string> merges;  // "a b"
+  std::vector<float> scores;        // of each token: it is of SentencePiece's kind, as Gemma's; merges follow from them
   std::optional<int64_t> begin, end, pad, unknown;  // ids
   std::optional<bool> begins, ends;                 // is a text begun, ended with them? As the model of `pre` has it
   std::string chat_template;

@@ -24,7 +24,7 @@ int64_t bytes_of_tensors(const Weights& w) {
   for (const NamedTensor& p : w.parameters) bytes += static_cast<int64_t>(p.tensor.nbytes());
   for (const Bf16Copy& copy : w.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
   for (const Layer& layer : w.layers) {
-    for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (const Linear* linear : layer.linears()) {
       for (const Linear::Part& part : linear->parts) {
         if (!part.adapter.on()) continue;
         for (const at::Tensor* t :
@@ -77,18 +77,20 @@ TEST(planned_sizes, are_those_of_the_moments_of_every_kind) {
 }
 
 TEST(planned_sizes, are_those_of_what_a_block_keeps) {
-  ModelConfig c = planned_shape(kFamilies[1], true);  // with norms of q and k
-  ASSERT_TRUE(c.family->qk_norm);
-  const BlockShape shape{c};
-  int64_t bytes = static_cast<int64_t>(rows_of(64, c.hidden_size).nbytes());  // before the final norm
-  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
-    const Activations a = allocate_block<Bf16>(shape, 64, rows_of(64, c.hidden_size), true);
-    for (const at::Tensor* t : {&a.x, &a.unnormed, &a.qkv, &a.attended, &a.softmax, &a.middle, &a.gate_up}) {
-      bytes += static_cast<int64_t>(t->nbytes());
+  for (const Family& family : kFamilies) {
+    ModelConfig c = planned_shape(family, true);
+    const BlockShape shape{c};
+    int64_t bytes = static_cast<int64_t>(rows_of(64, c.hidden_size).nbytes());  // before the final norm
+    for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
+      const Activations a = allocate_block<Bf16>(shape, 64, rows_of(64, c.hidden_size), true);
+      for (const at::Tensor* t : {&a.x, &a.unnormed, &a.qkv, &a.attended, &a.softmax, &a.middle, &a.gate_up,
+                                  &a.attention_output, &a.mlp_output}) {
+        if (t->defined()) bytes += static_cast<int64_t>(t->nbytes());
+      }
     }
+    const PassMemory pass = backward_memory(c, {.dtype = Dtype::bf16}, {.rows = 64, .length = 64});
+    EXPECT_EQ(pass.activations, bytes) << family.title;
   }
-  const PassMemory pass = backward_memory(c, {.dtype = Dtype::bf16}, {.rows = 64, .length = 64});
-  EXPECT_EQ(pass.activations, bytes);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
@@ -69,8 +70,8 @@ at::Tensor in_sight(const at::Tensor& column, const at::Tensor& row, int64_t win
 }
 
 struct AtenRows {
-  at::Tensor token;     // [R]
-  at::Tensor cos, sin;  // [R, 1, d / 2]
+  at::Tensor token;                  // [R]
+  std::vector<at::Tensor> cos, sin;  // [R, 1, d / 2] of each of RopeTables
 };
 
 class AtenForward final : public Forward {
@@ -94,7 +95,18 @@ class AtenForward final : public Forward {
   at::Device device() const { return weights_.norm.device(); }
   AtenRows rows(std::span<const int32_t> token, std::span<const int32_t> position);
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
-    return at::rms_norm(x, {weight.size(0)}, weight, shape_.config.rms_norm_eps);
+    return at::rms_norm(x, {weight.size(0)}, shape_.norm_scale(weight), shape_.config.rms_norm_eps);
+  }
+  // What is added to the residual stream of what a half of the block gives.
+  at::Tensor output(const at::Tensor& y, const at::Tensor& weight) const {
+    return shape_.spec.norms_after ? norm(y.to(at::kFloat), weight) : y;
+  }
+  at::Tensor gate(const at::Tensor& x) const {
+    return shape_.spec.gate == Gate::silu ? at::silu(x) : at::gelu(x, "tanh");
+  }
+  // Of scores; none: what attention itself takes, 1 / sqrt(d).
+  std::optional<double> scale() const {
+    return shape_.config.query_pre_attn_scalar > 0 ? std::optional<double>(shape_.scale) : std::nullopt;
   }
   // `attend` gets a layer's q [R, H, d], k and v [R, K, d] and gives [R, H, d].
   template <class Attend>
@@ -103,26 +115,33 @@ class AtenForward final : public Forward {
 
   const BlockShape shape_;
   const Weights& weights_;
-  RopeTable rope_;
+  RopeTables rope_;
   const at::ScalarType type_;  // of GEMMs and what they read; the residual stream is f32
 };
 
 AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32_t> position) {
   auto count = static_cast<int64_t>(token.size());
-  int64_t half = rope_.half();
   rope_.reach(*std::max_element(position.begin(), position.end()));
-  at::Tensor cos = at::empty({count, 1, half}, at::kFloat), sin = at::empty_like(cos);
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(rope_.cosines(position[i]), half, data(cos) + i * half);
-    std::copy_n(rope_.sines(position[i]), half, data(sin) + i * half);
+  AtenRows rows{indices({token.begin(), token.end()}, device()), {}, {}};
+  for (size_t table = 0; table < rope_.count(); ++table) {
+    const RopeTable& rope = rope_.of(table > 0);
+    const int64_t half = rope.half();
+    at::Tensor cos = at::empty({count, 1, half}, at::kFloat), sin = at::empty_like(cos);
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(rope.cosines(position[i]), half, data(cos) + i * half);
+      std::copy_n(rope.sines(position[i]), half, data(sin) + i * half);
+    }
+    rows.cos.push_back(cos.to(device()));
+    rows.sin.push_back(sin.to(device()));
   }
-  return {indices({token.begin(), token.end()}, device()), cos.to(device()), sin.to(device())};
+  return rows;
 }
 
 template <class Attend>
 at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
   const BlockShape& s = shape_;
   at::Tensor x = at::index_select(weights_.embed.leaf, 0, rows.token).to(type_).to(at::kFloat);
+  if (const float scale = s.embedding_scale(type_); scale != 1) x = x * scale;
   for (size_t i = 0; i < weights_.layers.size(); ++i) {
     const Layer& layer = weights_.layers[i];
     at::Tensor h = norm(x, layer.input_norm).to(type_);
@@ -133,12 +152,12 @@ at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
       q = norm(q, layer.q_norm);
       k = norm(k, layer.k_norm);
     }
-    at::Tensor attended =
-        attend(i, rotate(q, rows.cos, rows.sin).to(type_), rotate(k, rows.cos, rows.sin).to(type_), v);
-    at::Tensor middle = x + layer.out.part(0, attended.reshape({-1, s.query}));
-    h = norm(middle, layer.post_norm).to(type_);
-    at::Tensor act = at::silu(layer.gate_up.part(Layer::kGate, h)) * layer.gate_up.part(Layer::kUp, h);
-    x = middle + layer.down.part(0, act);
+    const at::Tensor &cos = rows.cos[layer.local_rope], &sin = rows.sin[layer.local_rope];
+    at::Tensor attended = attend(i, rotate(q, cos, sin).to(type_), rotate(k, cos, sin).to(type_), v);
+    at::Tensor middle = x + output(layer.out.part(0, attended.reshape({-1, s.query})), layer.attention_output_norm);
+    h = norm(middle, layer.mlp_norm).to(type_);
+    at::Tensor act = gate(layer.gate_up.part(Layer::kGate, h)) * layer.gate_up.part(Layer::kUp, h);
+    x = middle + output(layer.down.part(0, act), layer.mlp_output_norm);
   }
   return norm(x, weights_.norm);
 }
@@ -176,7 +195,7 @@ at::Tensor AtenForward::packed_forward(const Packed& packed, KvCache* cache, std
                if (window > 0) mask = in_sight(cells, cells.unsqueeze(1), window);
                at::Tensor o = at::scaled_dot_product_attention(grid(q).transpose(1, 2), spread_heads(keys, shape.H),
                                                                spread_heads(values, shape.H), mask, 0.0,
-                                                               /*is_causal=*/!mask);
+                                                               /*is_causal=*/!mask, scale());
                return at::index_select(o.transpose(1, 2).reshape({sequences * longest, -1}), 0, from);
              });
 }
@@ -196,7 +215,9 @@ at::Tensor AtenForward::decode(std::span<const int32_t> token, std::span<const i
     };
     at::Tensor keys = recall(store.key[layer], k), values = recall(store.value[layer], v);
     at::Tensor mask = in_sight(reached, positions.unsqueeze(1), shape_.config.window(layer));  // [n, reach]
-    return at::scaled_dot_product_attention(q.unsqueeze(2), keys, values, mask.unsqueeze(1).unsqueeze(1)).squeeze(2);
+    return at::scaled_dot_product_attention(q.unsqueeze(2), keys, values, mask.unsqueeze(1).unsqueeze(1), 0.0,
+                                            /*is_causal=*/false, scale())
+        .squeeze(2);
   });
 }
 

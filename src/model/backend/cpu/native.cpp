@@ -62,7 +62,7 @@ class NativeForward final : public Forward {
 
   const BlockShape shape_;
   const Weights& weights_;
-  RopeTable rope_;
+  RopeTables rope_;
   const Recompute recompute_;
 };
 
@@ -73,23 +73,14 @@ at::Tensor NativeForward<E>::embed(std::span<const int32_t> token, int64_t P) co
   clear_padding<float>(x, rows);
   E* from = data<E>(weights_.embed.compute);
   float* to = data(x);
+  const float scale = shape_.embedding_scale(kTypeOf<E>);
   each_row(rows, D, [&](int64_t i) {
     float* row = to + i * D;
     const float* values = open_row(from + token[i] * D, D, row);
     if (values != row) std::copy_n(values, D, row);
+    for (int64_t k = 0; scale != 1 && k < D; ++k) row[k] *= scale;
   });
   return x;
-}
-
-// What of a block's activations stays until its backward.
-Activations saved_for_backward(const Activations& a, Recompute recompute) {
-  Activations saved = a;
-  if (recompute == Recompute::block) return {a.x, {}, {}, {}, {}, {}, {}};
-  if (recompute == Recompute::keep_attention) {
-    saved.middle.reset();
-    saved.gate_up.reset();
-  }
-  return saved;
 }
 
 template <class E>
@@ -123,10 +114,7 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
     if (saved->recompute == Recompute::block || l + 1 == weights_.layers.size()) continue;
     Activations fresh = allocate_block<E>(s, P, x, true);
     clear_padding<E>(fresh.attended, rows);
-    if (saved->recompute == Recompute::keep_attention) {
-      fresh.middle = a.middle;
-      fresh.gate_up = a.gate_up;
-    }
+    if (saved->recompute == Recompute::keep_attention) fresh.take_mlp_from(a);
     a = fresh;
   }
   if (saved != nullptr) {

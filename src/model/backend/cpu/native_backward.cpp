@@ -38,7 +38,7 @@ at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
 template <class E>
 class BlockBackward {
  public:
-  BlockBackward(const BlockShape& shape, const RopeTable& rope, SavedForBackward& saved)
+  BlockBackward(const BlockShape& shape, const RopeTables& rope, SavedForBackward& saved)
       : s_(shape),
         packed_(saved.packed),
         rope_(rope),
@@ -53,7 +53,10 @@ class BlockBackward {
         d_attended_(rows_of<E>(P_, s_.query)) {
     clear_padding<E>(d_gate_up_, rows_);
     clear_padding<E>(d_qkv_, rows_);
-    if constexpr (!std::is_same_v<E, float>) d_out_ = rows_of<E>(P_, s_.D);
+    if (s_.spec.norms_after || !std::is_same_v<E, float>) {
+      d_out_ = rows_of<E>(P_, s_.D);
+      clear_padding<E>(d_out_, rows_);
+    }
     followed_.resize(packed_.sequences());
     for (int64_t s = 0; s < packed_.sequences(); ++s) {
       const int64_t prefix = packed_.prefix_of(s);
@@ -69,13 +72,13 @@ class BlockBackward {
   void run(const Layer& layer, const Activations& saved, const at::Tensor& dx) {
     const Activations a = recompute(layer, saved);
     mlp(layer, a, dx);
-    forward_.norm(a.middle, layer.post_norm, scratch_.h);
+    forward_.norm(a.middle, layer.mlp_norm, scratch_.h);
     at::Tensor d_low = layer.gate_up.backward_low(d_gate_up_);
     layer.gate_up.backward_weight(scratch_.h, d_gate_up_, d_low, {});
     layer.gate_up.backward_input(d_gate_up_, d_low, d_.h);
-    norm(a.middle, layer.post_norm, dx);
+    norm(a.middle, layer.mlp_norm, dx);
 
-    const at::Tensor d_middle = as_kept(dx);
+    const at::Tensor d_middle = before_norm(dx, a.attention_output, layer.attention_output_norm);
     d_low = layer.out.backward_low(d_middle);
     layer.out.backward_input(d_middle, d_low, d_attended_);
     layer.out.backward_weight(a.attended, d_middle, d_low, {});
@@ -92,7 +95,8 @@ class BlockBackward {
   void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dx) {
     const kernels::Table& kernel = kernels::table();
     const int64_t D = s_.D;
-    const float *from = data(x), *w = data(weight);
+    const at::Tensor scale = s_.norm_scale(weight);
+    const float *from = data(x), *w = data(scale);
     E* d_out = data<E>(d_.h);
     float* to = data(dx);
     at::Tensor d_weight = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
@@ -113,8 +117,7 @@ class BlockBackward {
       a.x = saved.x;
       forward_.attention(layer, data<E>(saved_.key), data<E>(saved_.value), a, scratch_);
     } else {
-      a.middle = saved_.recomputed.middle;
-      a.gate_up = saved_.recomputed.gate_up;
+      a.take_mlp_from(saved_.recomputed);
     }
     forward_.mlp(layer, a, scratch_);
     return a;
@@ -130,11 +133,41 @@ class BlockBackward {
     }
   }
 
+  // dx, the gradient of what was added to the residual stream, as that of what the GEMM before gave: through the norm
+  // of its output y where the family has one.
+  at::Tensor before_norm(const at::Tensor& dx, const at::Tensor& y, const at::Tensor& weight) {
+    if (!s_.spec.norms_after) return as_kept(dx);
+    const kernels::Table& kernel = kernels::table();
+    const int64_t D = s_.D;
+    const at::Tensor scale = s_.norm_scale(weight);
+    const float *w = data(scale), *d_sum = data(dx);
+    E *from = data<E>(y), *to = data<E>(d_out_);
+    const at::Tensor d_weight = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
+      float* room = thread_scratch(2 * D);
+      const float* row = open_row(from + i * D, D, room);
+      float* d_row = fresh_row(to + i * D, room + D);
+      std::fill_n(d_row, D, 0.0f);
+      kernel.rms_norm_backward(row, w, d_sum + i * D, D, s_.eps, d_row, sum);
+      close_row(to + i * D, D, d_row);
+    });
+    if (weight.requires_grad()) gradient_of(weight).add_(d_weight);
+    return d_out_;
+  }
+
+  // The MLP's output before its norm, where that is not kept.
+  void recompute_output(const Layer& layer, const Activations& a) {
+    if (!s_.spec.norms_after || saved_.recompute == Recompute::none) return;
+    forward_.activation(a, scratch_);
+    layer.down.forward(scratch_.act, a.mlp_output);
+  }
+
   // dx -> d_gate_up_
   void mlp(const Layer& layer, const Activations& a, const at::Tensor& dx) {
-    const kernels::Table& kernel = kernels::table();
     const int64_t F = s_.F;
-    const at::Tensor d_out = as_kept(dx);
+    const auto forward = gate_forward(s_);
+    const auto backward = gate_backward(s_);
+    recompute_output(layer, a);
+    const at::Tensor d_out = before_norm(dx, a.mlp_output, layer.mlp_output_norm);
     const at::Tensor d_low = layer.down.backward_low(d_out);
     layer.down.backward_input(d_out, d_low, d_.act);
     E *gate_up = data<E>(a.gate_up), *d_act = data<E>(d_.act);
@@ -143,11 +176,11 @@ class BlockBackward {
       float* room = thread_scratch(6 * F);
       const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
       float* to = fresh_row(act + i * F, room + 2 * F);
-      kernel.swiglu(row, F, to);
+      forward(row, F, to);
       close_row(act + i * F, F, to);
       const float* d_row = open_row(d_act + i * F, F, room + 3 * F);
       float* d_to = fresh_row(d_gate_up + i * 2 * F, room + 4 * F);
-      kernel.swiglu_backward(row, d_row, F, d_to);
+      backward(row, d_row, F, d_to);
       close_row(d_gate_up + i * 2 * F, 2 * F, d_to);
     });
     layer.down.backward_weight(scratch_.act, d_out, d_low, {});
@@ -166,10 +199,11 @@ class BlockBackward {
     const kernels::Table& kernel = kernels::table();
     E* rows = data<E>(d_qkv_);
     const int64_t width = s_.query + s_.key;
+    const RopeTable& rope = rope_.of(layer.local_rope);
     each_row(rows_, s_.N, [&](int64_t i) {
       int64_t p = packed_.position[i];
       float* row = open_row(rows + i * s_.N, width, thread_scratch(width));
-      kernel.rope_backward(row, rope_.cosines(p), rope_.sines(p), s_.H + s_.K, s_.d);
+      kernel.rope_backward(row, rope.cosines(p), rope.sines(p), s_.H + s_.K, s_.d);
       close_row(rows + i * s_.N, width, row);
     });
     if (!layer.q_norm.defined()) return;
@@ -181,7 +215,8 @@ class BlockBackward {
   void head_norm(const Activations& a, const at::Tensor& weight, int64_t first, int64_t count) {
     const kernels::Table& kernel = kernels::table();
     const int64_t d = s_.d, width = count * d;
-    const float* w = data(weight);
+    const at::Tensor scale = s_.norm_scale(weight);
+    const float* w = data(scale);
     E *x = data<E>(a.unnormed) + first * d, *rows = data<E>(d_qkv_) + first * d;
     at::Tensor d_weight = sum_over_rows(rows_, d, [&](int64_t i, float* sum) {
       float *room = thread_scratch(2 * width + d), *d_x = room + 2 * width;
@@ -277,7 +312,6 @@ class BlockBackward {
       for (int64_t h = 0; h < group; ++h) std::copy_n(from + h * stride, d, heads + h * d);
       close_row(row, width, heads);
     };
-    const float scale = 1.0f / std::sqrt(static_cast<float>(d));
     for (int64_t i = before, count = 0; i < length; i += count) {
       count = std::min(length - i, kernels::queries_together(group, i));
       for (int64_t n = 0; n < count; ++n) {
@@ -287,8 +321,8 @@ class BlockBackward {
         take(d_attended + at, d_out + to);
         std::copy_n(softmax + (row * H + head * group) * 2, 2 * group, norm + n * 2 * group);
       }
-      kernels::table().attend_backward({count, group, i + 1, window, d, stride, scale, q, out, d_out, norm, key, value,
-                                        key_rows, weights, d_q, d_key, d_value});
+      kernels::table().attend_backward({count, group, i + 1, window, d, stride, s_.scale, q, out, d_out, norm, key,
+                                        value, key_rows, weights, d_q, d_key, d_value});
       for (int64_t n = 0; n < count; ++n) put(d_q + n * group * stride, d_qkv + (first + i + n) * N + head * width);
     }
     const bool is_followed = !followed_[sequence].empty();
@@ -304,7 +338,7 @@ class BlockBackward {
 
   const BlockShape& s_;
   const Packed& packed_;
-  const RopeTable& rope_;
+  const RopeTables& rope_;
   const SavedForBackward& saved_;
   const BlockForward<E> forward_;
   std::vector<std::vector<Part>> followed_;  // [sequences] of one that others go on from: it and they
@@ -319,7 +353,7 @@ class BlockBackward {
 }  // namespace
 
 template <class E>
-void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, SavedForBackward& saved,
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTables& rope, SavedForBackward& saved,
                      const at::Tensor& d_hidden) {
   c10::NoGradGuard no_grad;
   const int64_t rows = d_hidden.size(0), D = shape.D;
@@ -327,20 +361,16 @@ void native_backward(const BlockShape& shape, const Weights& weights, const Rope
   at::Tensor dx = at::zeros({aligned(rows), D}, at::kFloat);
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
   block.norm(saved.last, weights.norm, dx);
-  for (size_t l = weights.layers.size(); l-- > 0;) {
-    if (weights.watch != nullptr) weights.watch->before(l);
-    block.run(weights.layers[l], saved.blocks[l], dx);
-    if (weights.watch != nullptr) weights.watch->after(l);
-    saved.blocks[l] = {};  // its memory serves the blocks still to come
-  }
+  each_block_backward(weights, saved.blocks, block, dx);
   if (!weights.embed.leaf.requires_grad()) return;
+  if (const float scale = shape.embedding_scale(kTypeOf<E>); scale != 1) dx.mul_(scale);
   float* d_embed = data(gradient_of(weights.embed.leaf));
   for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + saved.packed.token[i] * D);
 }
 
-template void native_backward<float>(const BlockShape&, const Weights&, const RopeTable&, SavedForBackward&,
+template void native_backward<float>(const BlockShape&, const Weights&, const RopeTables&, SavedForBackward&,
                                      const at::Tensor&);
-template void native_backward<Bf16>(const BlockShape&, const Weights&, const RopeTable&, SavedForBackward&,
+template void native_backward<Bf16>(const BlockShape&, const Weights&, const RopeTables&, SavedForBackward&,
                                     const at::Tensor&);
 
 }  // namespace ucas

@@ -11,7 +11,8 @@ template <class E>
 void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const {
   const kernels::Table& kernel = kernels::table();
   const int64_t D = s_.D;
-  const float *from = data(x), *w = data(weight);
+  const at::Tensor scale = s_.norm_scale(weight);
+  const float *from = data(x), *w = data(scale);
   if (out.scalar_type() == at::kFloat) {
     float* to = data(out);
     each_row(rows_, D, [&](int64_t i) { kernel.rms_norm(from + i * D, w, D, s_.eps, to + i * D); });
@@ -25,14 +26,38 @@ void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const 
   });
 }
 
+template <class E>
+void BlockForward<E>::add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
+                               const at::Tensor& sum) const {
+  const kernels::Table& kernel = kernels::table();
+  const int64_t D = s_.D;
+  const at::Tensor scale = s_.norm_scale(weight);
+  const float *base = data(x), *w = data(scale);
+  E* from = data<E>(y);
+  float* to = data(sum);
+  each_row(rows_, 2 * D, [&](int64_t i) {
+    float *room = thread_scratch(2 * D), *normed = room + D;
+    kernel.rms_norm(open_row(from + i * D, D, room), w, D, s_.eps, normed);
+    std::copy_n(base + i * D, D, to + i * D);
+    kernel.add(normed, D, to + i * D);
+  });
+  clear_padding<float>(sum, rows_);
+}
+
 // Makes q and k what attention reads, and stores k and v.
 template <class E>
 void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const {
   const kernels::Table& kernel = kernels::table();
   const BlockShape& s = s_;
   const float* bias = layer.qkv.bias.defined() ? data(layer.qkv.bias) : nullptr;
-  const float* q_norm = layer.q_norm.defined() ? data(layer.q_norm) : nullptr;
-  const float* k_norm = layer.k_norm.defined() ? data(layer.k_norm) : nullptr;
+  at::Tensor q_scale, k_scale;
+  if (layer.q_norm.defined()) {
+    q_scale = s.norm_scale(layer.q_norm);
+    k_scale = s.norm_scale(layer.k_norm);
+  }
+  const float* q_norm = q_scale.defined() ? data(q_scale) : nullptr;
+  const float* k_norm = k_scale.defined() ? data(k_scale) : nullptr;
+  const RopeTable& rope = rope_.of(layer.local_rope);
   E *qkv = data<E>(a.qkv), *unnormed = a.unnormed.defined() ? data<E>(a.unnormed) : nullptr;
   each_row(rows_, 4 * s.N, [&](int64_t i) {
     const KvAddress& address = addresses_[i];
@@ -47,7 +72,7 @@ void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* val
       float* x = row + head * s.d;
       kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
     }
-    kernel.rope(row, rope_.cosines(address.position), rope_.sines(address.position), s.H + s.K, s.d);
+    kernel.rope(row, rope.cosines(address.position), rope.sines(address.position), s.H + s.K, s.d);
     close_row(kept, s.N, row);
     const E *k = kept + s.query, *v = k + s.key;
     for (int64_t head = 0; head < s.K; ++head) {
@@ -87,7 +112,6 @@ void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activ
   const BlockShape& s = s_;
   E *qkv = data<E>(a.qkv), *to = data<E>(a.attended);
   float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
   const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
   parallel_for(rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
     std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
@@ -100,7 +124,7 @@ void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activ
         for (int64_t n = 0; n < count; ++n) {
           std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
         }
-        attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, scale, q.data(),
+        attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, s.scale, q.data(),
                        key + address.key_at(head, address.shared, s.d),
                        value + address.value_at(head, address.shared, s.stride), weight.data(), out.data(), norm.data(),
                        address.shared, key + address.shared_key + head * address.shared_key_head,
@@ -130,23 +154,39 @@ void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activation
 
 template <class E>
 void BlockForward<E>::mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const {
-  layer.out.forward_onto(a.x, a.attended, a.middle);
-  norm(a.middle, layer.post_norm, scratch.h);
+  if (s_.spec.norms_after) {
+    layer.out.forward(a.attended, a.attention_output);
+    add_norm(a.x, a.attention_output, layer.attention_output_norm, a.middle);
+  } else {
+    layer.out.forward_onto(a.x, a.attended, a.middle);
+  }
+  norm(a.middle, layer.mlp_norm, scratch.h);
   layer.gate_up.forward(scratch.h, a.gate_up);
 }
 
 template <class E>
-void BlockForward<E>::output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const {
+void BlockForward<E>::activation(const Activations& a, Scratch<E>& scratch) const {
   const int64_t F = s_.F;
+  const auto gate = gate_forward(s_);
   E *gate_up = data<E>(a.gate_up), *act = data<E>(scratch.act);
   each_row(rows_, 8 * F, [&](int64_t i) {
     float* room = thread_scratch(3 * F);
     const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
     float* to = fresh_row(act + i * F, room + 2 * F);
-    kernels::table().swiglu(row, F, to);
+    gate(row, F, to);
     close_row(act + i * F, F, to);
   });
-  layer.down.forward_onto(a.middle, scratch.act, next);
+}
+
+template <class E>
+void BlockForward<E>::output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const {
+  activation(a, scratch);
+  if (s_.spec.norms_after) {
+    layer.down.forward(scratch.act, a.mlp_output);
+    add_norm(a.middle, a.mlp_output, layer.mlp_output_norm, next);
+  } else {
+    layer.down.forward_onto(a.middle, scratch.act, next);
+  }
 }
 
 template class BlockForward<float>;

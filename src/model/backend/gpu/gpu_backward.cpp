@@ -24,8 +24,8 @@ class GpuBackward {
         d_qkv_(block.bf16(block.shape().N)) {}
 
   // dx [P, D] f32 and its rounded copy hold the gradient of the block's output and become those of its input.
-  void run(const Layer& layer, const GpuActivations& saved, const at::Tensor& dx, const at::Tensor& dx_narrow) {
-    const GpuActivations a = recompute(layer, saved);
+  void run(const Layer& layer, const Activations& saved, const at::Tensor& dx, const at::Tensor& dx_narrow) {
+    const Activations a = recompute(layer, saved);
     at::Tensor d_low = layer.down.backward_low(dx_narrow);
     layer.down.backward_input(dx_narrow, d_low, d_act_);
     {
@@ -35,10 +35,10 @@ class GpuBackward {
     }
     d_low = layer.gate_up.backward_low(d_gate_up_);
     if (layer.gate_up.trains()) {
-      layer.gate_up.backward_weight(block_.norm(a.middle, layer.post_norm), d_gate_up_, d_low, {});
+      layer.gate_up.backward_weight(block_.norm(a.middle, layer.mlp_norm), d_gate_up_, d_low, {});
     }
     layer.gate_up.backward_input(d_gate_up_, d_low, d_h_);
-    block_.norm_backward(a.middle, layer.post_norm, d_h_, dx, dx_narrow);
+    block_.norm_backward(a.middle, layer.mlp_norm, d_h_, dx, dx_narrow);
 
     d_low = layer.out.backward_low(dx_narrow);
     layer.out.backward_input(dx_narrow, d_low, d_attended_);
@@ -53,8 +53,8 @@ class GpuBackward {
   }
 
  private:
-  GpuActivations recompute(const Layer& layer, const GpuActivations& saved) {
-    GpuActivations a = saved;
+  Activations recompute(const Layer& layer, const Activations& saved) {
+    Activations a = saved;
     if (saved_.recompute == Recompute::block) {
       gpu_attention(block_, layer, saved_.rows, block_.norm(a.x, layer.input_norm), a, {});
     }
@@ -85,12 +85,7 @@ void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights
   block.norm_backward(saved.last, weights.norm, d_last, dx, dx_narrow);
   {
     GpuBackward backward(block, saved);
-    for (size_t l = weights.layers.size(); l-- > 0;) {
-      if (weights.watch != nullptr) weights.watch->before(l);
-      backward.run(weights.layers[l], saved.blocks[l], dx, dx_narrow);
-      if (weights.watch != nullptr) weights.watch->after(l);
-      saved.blocks[l] = {};  // its memory serves the blocks still to come
-    }
+    each_block_backward(weights, saved.blocks, backward, dx, dx_narrow);
   }
   if (!weights.embed.leaf.requires_grad()) return;
   // By sorting, not by atomics: the same bits every time.

@@ -147,7 +147,7 @@ at::Tensor GpuBlock::norm(const at::Tensor& x, const at::Tensor& w) const {
   return h;
 }
 
-void GpuBlock::project(const Layer& layer, const at::Tensor& h, GpuActivations& a, const GpuStore& store) const {
+void GpuBlock::project(const Layer& layer, const at::Tensor& h, Activations& a, const GpuStore& store) const {
   a.qkv = bf16(s_.N);
   layer.qkv.forward(h, a.qkv);
   kernels_.table.apply_rope_and_store_kv(kernels_.stream(), {.rows = P_,
@@ -167,7 +167,7 @@ void GpuBlock::project(const Layer& layer, const at::Tensor& h, GpuActivations& 
                                                              .cache = store.cache});
 }
 
-void GpuBlock::attend(const GpuRows& rows, int64_t window, GpuActivations& a) const {
+void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const {
   const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
   if (kernels_.device.is_cpu()) {
     std::vector<at::Tensor> parts;
@@ -184,7 +184,7 @@ void GpuBlock::attend(const GpuRows& rows, int64_t window, GpuActivations& a) co
   a.softmax = softmax;
 }
 
-std::array<at::Tensor, 3> GpuBlock::attend_backward(const GpuRows& rows, int64_t window, const GpuActivations& a,
+std::array<at::Tensor, 3> GpuBlock::attend_backward(const GpuRows& rows, int64_t window, const Activations& a,
                                                     const at::Tensor& d_attended) const {
   const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
   if (kernels_.device.is_cpu()) return plain_attention_backward(s_, rows, window, heads, d_attended);
@@ -198,13 +198,13 @@ std::array<at::Tensor, 3> GpuBlock::attend_backward(const GpuRows& rows, int64_t
   return {d_q, d_k, d_v};
 }
 
-at::Tensor GpuBlock::activation(const GpuActivations& a) const {
+at::Tensor GpuBlock::activation(const Activations& a) const {
   const at::Tensor act = bf16(s_.F);
   kernels_.table.swiglu(kernels_.stream(), {P_, s_.F, bf16_data(a.gate_up), bf16_data(act)});
   return act;
 }
 
-void GpuBlock::activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
+void GpuBlock::activation_backward(const Activations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
                                    const at::Tensor& act) const {
   kernels_.table.swiglu_backward(
       kernels_.stream(), {P_, s_.F, bf16_data(a.gate_up), bf16_data(d_act), bf16_data(d_gate_up), bf16_data(act)});
@@ -239,7 +239,7 @@ void GpuBlock::norm_backward(const at::Tensor& x, const at::Tensor& w, const at:
   if (dw.defined()) add_rows(dw, gradient_of(w), Onto::itself);
 }
 
-void GpuBlock::heads_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
+void GpuBlock::heads_backward(const Layer& layer, const Activations& a, const std::array<at::Tensor, 3>& d_heads,
                               const at::Tensor& d_qkv) const {
   at::Tensor dw;
   const auto trains = [](const at::Tensor& w) { return w.defined() && w.requires_grad(); };
@@ -264,29 +264,20 @@ void GpuBlock::heads_backward(const Layer& layer, const GpuActivations& a, const
   if (trains(layer.k_norm)) add_rows(dw.select(1, 1), gradient_of(layer.k_norm), Onto::itself);
 }
 
-GpuActivations saved_for_backward(const GpuActivations& a, Recompute recompute) {
-  GpuActivations saved = a;
-  if (recompute == Recompute::none) return saved;
-  saved.middle.reset();
-  saved.gate_up.reset();
-  if (recompute == Recompute::block) return {.x = a.x};
-  return saved;
-}
-
-void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h,
-                   GpuActivations& a, const GpuStore& store) {
+void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h, Activations& a,
+                   const GpuStore& store) {
   const BlockShape& s = block.shape();
-  if (s.config.family->qk_norm) a.unnormed = block.bf16(s.query + s.key);
+  if (s.config.family->block.qk_norm) a.unnormed = block.bf16(s.query + s.key);
   block.project(layer, h, a, store);
   block.attend(rows, layer.window, a);
 }
 
-at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, GpuActivations& a, bool wants_output) {
+at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, Activations& a, bool wants_output) {
   const BlockShape& s = block.shape();
   const at::Tensor y = block.bf16(s.D), h = block.bf16(s.D);
   layer.out.forward(a.attended, y);
   a.middle = block.f32(s.D);
-  block.add_norm(a.x, y, layer.post_norm, a.middle, h);
+  block.add_norm(a.x, y, layer.mlp_norm, a.middle, h);
   a.gate_up = block.bf16(2 * s.F);
   layer.gate_up.forward(h, a.gate_up);
   if (!wants_output) return {};

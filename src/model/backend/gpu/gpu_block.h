@@ -39,7 +39,7 @@ struct GpuRows {
 // Cosines and sines where the kernels read them.
 class GpuRope {
  public:
-  GpuRope(const ModelConfig& config, at::Device device) : table_(config), device_(device) {}
+  GpuRope(const ModelConfig& config, at::Device device) : table_(config, config.rope), device_(device) {}
   void reach(int64_t position);
   const float* cosines() const { return cos_.const_data_ptr<float>(); }
   const float* sines() const { return sin_.const_data_ptr<float>(); }
@@ -48,17 +48,6 @@ class GpuRope {
   RopeTable table_;
   at::Device device_;
   at::Tensor cos_, sin_;  // [positions, d / 2]
-};
-
-// What the backward of a block needs of its forward.
-struct GpuActivations {
-  at::Tensor x;         // [P, D] input, f32
-  at::Tensor unnormed;  // [P, (H + K) d] of a family with norms of heads
-  at::Tensor qkv;       // [P, N] as attention reads it
-  at::Tensor attended;  // [P, H d]
-  at::Tensor softmax;   // what attention's backward wants of its forward
-  at::Tensor middle;    // [P, D] f32
-  at::Tensor gate_up;   // [P, 2 F]
 };
 
 // Keys and values of a layer go there, too.
@@ -82,19 +71,19 @@ class GpuBlock {
                 const at::Tensor& h) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& w) const;  // [P, D] bf16
   // The heads of h's GEMM, placed.
-  void project(const Layer& layer, const at::Tensor& h, GpuActivations& a, const GpuStore& store) const;
+  void project(const Layer& layer, const at::Tensor& h, Activations& a, const GpuStore& store) const;
   // qkv -> attended, over whole sequences.
-  void attend(const GpuRows& rows, int64_t window, GpuActivations& a) const;
-  at::Tensor activation(const GpuActivations& a) const;  // [P, F] swiglu of gate_up
+  void attend(const GpuRows& rows, int64_t window, Activations& a) const;
+  at::Tensor activation(const Activations& a) const;  // [P, F] swiglu of gate_up
   void norm_backward(const at::Tensor& x, const at::Tensor& w, const at::Tensor& d_out, const at::Tensor& dx,
                      const at::Tensor& dx_narrow) const;
   // d_q, d_k, d_v [P, heads, d] -> d_qkv
-  void heads_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
+  void heads_backward(const Layer& layer, const Activations& a, const std::array<at::Tensor, 3>& d_heads,
                       const at::Tensor& d_qkv) const;
-  std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const GpuActivations& a,
+  std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const Activations& a,
                                             const at::Tensor& d_attended) const;
   // act: the activation made again on the way, where it is wanted.
-  void activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
+  void activation_backward(const Activations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
                            const at::Tensor& act) const;
   // sum = its rows added up, on top of what is there or not; f32 of f32 or bf16 [n, width].
   enum class Onto { nothing, itself };
@@ -119,16 +108,14 @@ struct GpuSavedForBackward {
   explicit GpuSavedForBackward(const Packed& packed, at::Device device) : rows(packed, device) {}
   GpuRows rows;
   Recompute recompute = Recompute::none;
-  std::vector<GpuActivations> blocks;
+  std::vector<Activations> blocks;
   at::Tensor last;  // [P, D] before the final norm
 };
 
-// What of a block's activations stays until its backward, and the rest of them made again, with the same bits.
-GpuActivations saved_for_backward(const GpuActivations& a, Recompute recompute);
 // attention of one block: x -> attended; then middle and gate_up. `h` is the norm of x. Gives the output that waits.
-void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h,
-                   GpuActivations& a, const GpuStore& store);
-at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, GpuActivations& a, bool wants_output);
+void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h, Activations& a,
+                   const GpuStore& store);
+at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, Activations& a, bool wants_output);
 
 // Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D] f32. Frees what
 // is kept on its way.

@@ -47,7 +47,7 @@ CheckShape heads_of(const ModelConfig& c) {
           1100,
           2,
           window,
-          c.family->qk_norm};
+          c.family->block.qk_norm};
 }
 
 // Places of rows: no two the same.

@@ -26,7 +26,7 @@ at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache*
   at::Tensor x = block.embed(rows.token, weights_.embed.compute), y;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
-    GpuActivations a;
+    Activations a;
     at::Tensor h = block.bf16(shape_.D);
     a.x = saved != nullptr && y.defined() ? block.f32(shape_.D) : x;
     block.add_norm(x, y, layer.input_norm, y.defined() ? a.x : at::Tensor(), h);
@@ -90,7 +90,7 @@ at::Tensor GpuForward::decode_rows(const DecodeRows& rows, GpuCache& cache) {
     const Layer& layer = weights_.layers[l];
     const at::Tensor h = block.bf16(s.D);
     block.add_norm(x, y, layer.input_norm, y.defined() ? x : at::Tensor(), h);
-    GpuActivations a;
+    Activations a;
     a.x = x;
     const gpu::Cache of_layer = cache.layer(static_cast<int64_t>(l));
     block.project(layer, h, a, {rows.slot.const_data_ptr<int32_t>(), of_layer});
@@ -142,7 +142,11 @@ at::Tensor GpuForward::decode(std::span<const int32_t> token, std::span<const in
 
 bool suits_kernels(const ModelConfig& config, const ModelOptions& options) {
   const auto eighths = [](int64_t n) { return n % 8 == 0; };
-  return options.dtype == Dtype::bf16 && eighths(config.hidden_size) && eighths(config.intermediate_size) &&
+  // Kernels know the block of families without norms after each half (hf/block_spec.h); others take the ATen path.
+  const BlockSpec& spec = config.family->block;
+  const bool usual = !spec.norms_after && !spec.norm_offset && !spec.local_rope && !spec.query_scalar &&
+                     !spec.scaled_embedding && spec.gate == Gate::silu;
+  return usual && options.dtype == Dtype::bf16 && eighths(config.hidden_size) && eighths(config.intermediate_size) &&
          eighths(config.head_dim) && config.head_dim <= 256 &&
          config.num_attention_heads / config.num_key_value_heads <= 16;
 }

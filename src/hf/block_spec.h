@@ -1,0 +1,77 @@
+// What a family's block does, as data. The diagram of model/backend/block.h shows where each column acts; every back
+// end reads this spec and never a family's name. Filled by a row of hf/families.h.
+#pragma once
+
+namespace ucas {
+
+// Which layers have a sliding window: none, all where sliding_window is not null, those that the file names where
+// use_sliding_window is true, or those that the file names, which by default are all but every sixth.
+enum class Window { none, all_layers, by_layer, pattern };
+
+// The MLP is gate(h W_gate) * (h W_up): SwiGLU, or GeGLU with the tanh approximation of GELU.
+enum class Gate { silu, gelu_tanh };
+
+struct BlockSpec {
+  bool qkv_bias = false;         // of the q, k and v projections
+  bool qk_norm = false;          // an RMS norm of every query and key head before rotation
+  Window window = Window::none;  // and with it which layers slide
+  bool local_rope = false;       // layers that slide rotate by angles of their own (rope_local_base_freq)
+  bool query_scalar = false;     // scores are divided by sqrt(query_pre_attn_scalar), not by sqrt(head_dim)
+  Gate gate = Gate::silu;
+  bool norms_after = false;       // RMS norms of what attention and MLP give, before the residual, besides those before
+  bool norm_offset = false;       // RMS norms multiply by 1 + w, not by w
+  bool scaled_embedding = false;  // embeddings times sqrt(hidden_size)
+};
+
+// A module's name in Hugging Face's checkpoints, below "model.layers.N.", and in GGUF files, below "blk.N.".
+struct ModuleName {
+  const char *hf, *gguf;
+};
+
+// What a block has, in the order of its parameters; a norm or bias that a family lacks is passed over.
+enum class BlockPart {
+  attention_in,  // norms are called by the half they stand at
+  query,
+  key,
+  value,
+  out,
+  q_norm,
+  k_norm,
+  attention_out,
+  mlp_in,
+  gate,
+  up,
+  down,
+  mlp_out
+};
+inline constexpr int kBlockParts = 13;
+
+struct BlockNames {
+  ModuleName of[kBlockParts];
+  constexpr const ModuleName& operator[](BlockPart part) const { return of[static_cast<int>(part)]; }
+};
+
+inline constexpr BlockNames kNormsBefore = {{{"input_layernorm", "attn_norm"},
+                                             {"self_attn.q_proj", "attn_q"},
+                                             {"self_attn.k_proj", "attn_k"},
+                                             {"self_attn.v_proj", "attn_v"},
+                                             {"self_attn.o_proj", "attn_output"},
+                                             {"self_attn.q_norm", "attn_q_norm"},
+                                             {"self_attn.k_norm", "attn_k_norm"},
+                                             {nullptr, nullptr},
+                                             {"post_attention_layernorm", "ffn_norm"},
+                                             {"mlp.gate_proj", "ffn_gate"},
+                                             {"mlp.up_proj", "ffn_up"},
+                                             {"mlp.down_proj", "ffn_down"},
+                                             {nullptr, nullptr}}};
+
+constexpr BlockNames norms_before_and_after() {
+  BlockNames names = kNormsBefore;
+  names.of[static_cast<int>(BlockPart::attention_out)] = {"post_attention_layernorm", "post_attention_norm"};
+  names.of[static_cast<int>(BlockPart::mlp_in)] = {"pre_feedforward_layernorm", "ffn_norm"};
+  names.of[static_cast<int>(BlockPart::mlp_out)] = {"post_feedforward_layernorm", "post_ffw_norm"};
+  return names;
+}
+inline constexpr BlockNames kNormsBeforeAndAfter = norms_before_and_after();
+
+}  // namespace ucas
