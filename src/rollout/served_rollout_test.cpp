@@ -39,7 +39,7 @@ class served_rollout : public ::testing::Test {
     make();
   }
   void make() { served_ = std::make_unique<ServedRollout>(config_, *policy_.model, prompts_[0], stop_ids_, 4096); }
-  std::vector<Sampled> sample() {
+  std::vector<Episode> sample() {
     const std::vector<PromptJob> jobs = testing::jobs_of(prompts_, 4);
     RolloutRequest request = testing::request_of(jobs, {.max_tokens = config_.response_length}, stop_ids_);
     return served_->run(request);
@@ -71,7 +71,7 @@ class served_rollout : public ::testing::Test {
 };
 
 TEST_F(served_rollout, responses_come_in_order_with_the_log_probs_that_our_model_gives_them) {
-  const std::vector<Sampled> all = sample();
+  const std::vector<Episode> all = sample();
   ASSERT_EQ(all.size(), 12u);
   Batch batch;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -85,16 +85,16 @@ TEST_F(served_rollout, responses_come_in_order_with_the_log_probs_that_our_model
   }
   const std::vector<float> ours = compute_logprobs(*policy_.model, batch, 1, 4096);
   size_t t = 0;
-  for (const Sampled& s : all) {
+  for (const Episode& s : all) {
     for (float theirs : s.logprob) EXPECT_NEAR(theirs, ours[t++], 1e-5);
   }
   EXPECT_EQ(served_->tried_again(), 0);
 }
 
 TEST_F(served_rollout, the_same_request_gives_the_same_responses_and_each_sample_its_own) {
-  const std::vector<Sampled> first = sample(), again = sample();
+  const std::vector<Episode> first = sample(), again = sample();
   for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].token, again[i].token);
-  EXPECT_TRUE(std::ranges::any_of(first, [&](const Sampled& s) { return s.token != first[0].token; }));
+  EXPECT_TRUE(std::ranges::any_of(first, [&](const Episode& s) { return s.token != first[0].token; }));
 }
 
 TEST_F(served_rollout, a_damaged_or_refused_reply_is_asked_for_again_and_counted) {

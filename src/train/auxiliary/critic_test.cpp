@@ -215,7 +215,9 @@ TEST_F(critic, learns_what_the_rewards_were) {
     for (const char* name :
          {"critic/values/mean", "critic/returns/max", "critic/vf_clipfrac", "critic/vpred_mean",
           "critic/vf_explained_var", "critic/grad_norm", "timing_s/values", "timing_s/update_critic"}) {
-      EXPECT_TRUE(std::isfinite(m.get(name))) << name;
+      const Metric* metric = find_metric(name);
+      ASSERT_NE(metric, nullptr) << name;
+      EXPECT_TRUE(std::isfinite(m.get(*metric))) << name;
     }
     EXPECT_EQ(m.get(metric::critic_lr), 3e-3);
   }

@@ -47,9 +47,9 @@ Json FakeServer::sample(const Json& asked) {
   RolloutRequest request;
   request.jobs = jobs;
   request.seed = settings.at("sampling_seed").get<uint64_t>();
-  request.stop_ids = settings.at("stop_token_ids").get<std::vector<int32_t>>();
+  request.limits.stop_ids = settings.at("stop_token_ids").get<std::vector<int32_t>>();
   request.sampling.max_tokens = settings.at("max_new_tokens").get<int64_t>();
-  const Sampled response = make_engine(*model_)->run(request).at(0);
+  const Episode response = make_engine(*model_)->run(request).at(0);
   Json reply;
   Json& meta = reply["meta_info"];
   meta["finish_reason"]["type"] = response.finished ? "stop" : "length";

@@ -138,19 +138,6 @@ class ThreadRanks final : public Ranks {
     hall_->change([&] { sum = hall_->counters[name] += more; });
     return sum;
   }
-  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
-    std::string value;
-    hall_->change([&] { value = hall_->values.try_emplace(name, bytes).first->second; });
-    return value;
-  }
-  void delete_keys(const std::vector<std::string>& names) override {
-    hall_->change([&] {
-      for (const std::string& name : names) {
-        hall_->counters.erase(name);
-        hall_->values.erase(name);
-      }
-    });
-  }
 
  private:
   // What a rank has given to the call that all are in.
