@@ -1,7 +1,7 @@
 """Does transformers see in a checkpoint what ucas sees in it?
 
     PEER_PYTHON -B tools/check_against_transformers.py DIR [DIR ...] [--ucas build/ucas] [--rows 8] [--length 64]
-    PEER_PYTHON -B tools/check_against_transformers.py --families [--lengths 4,64,1024,4096] [--keep DIR]
+    PEER_PYTHON -B tools/check_against_transformers.py --families [--only gemma3] [--lengths 4,64,1024,4096] [--keep DIR]
 
 Random token ids are scored by `ucas score` and by transformers from each directory; log-probability, entropy,
 confidence and raw logit of every token must agree within --tolerance (2e-4). Prints the largest differences and ends
@@ -117,6 +117,10 @@ def worst_differences(options, directory, rows):
             for row, ours in zip(rows, scored_by_ucas(options, directory, rows), strict=True)]
 
 
+def chosen(options):
+    return [(name, case) for name, case in CASES.items() if name.startswith(options.only)]
+
+
 def random_sequences(options):
     rng = random.Random(0)
     return [[rng.randrange(SHAPE["vocab_size"]) for _ in range(int(length))] for length in options.lengths.split(",")]
@@ -140,7 +144,7 @@ def check_bf16(options, root):
     agree, sequences = True, random_sequences(options)
     print(f"{'':<38}{'length':>7}{'max ours':>10}{'theirs':>10}{'mean ours':>11}{'theirs':>10}{'bound':>8}"
           f"{'clear rows':>12}{'other top-1: ours':>18}{'theirs':>8}")
-    for name, case in CASES.items():
+    for name, case in chosen(options):
         directory = os.path.join(root, name.replace(" ", "_").replace(",", ""))
         make_checkpoint(directory, dtype=torch.bfloat16, **case)
         write_bf16_case(directory, sequences)
@@ -186,7 +190,7 @@ def check_families(options, root):
     agree, sequences = True, random_sequences(options)
     rows = [{"prompt_ids": ids[:1], "response_ids": ids[1:]} for ids in sequences]
     print(f"{'largest difference of a logit':<40}" + "".join(f"{len(ids):>10}" for ids in sequences))
-    for name, case in CASES.items():
+    for name, case in chosen(options):
         directory = os.path.join(root, name.replace(" ", "_").replace(",", ""))
         make_checkpoint(directory, **case)
         worst = worst_differences(options, directory, rows)
@@ -201,6 +205,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directories", nargs="*", metavar="DIR")
     parser.add_argument("--families", action="store_true")
+    parser.add_argument("--only", default="", metavar="BEGIN", help="of the cases of --families those that begin so")
     parser.add_argument("--lengths", default="4,64,1024,4096")
     parser.add_argument("--keep", default="", metavar="DIR", help="leave the checkpoints of --families there")
     parser.add_argument("--ucas", default="build/ucas")

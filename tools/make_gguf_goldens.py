@@ -8,6 +8,7 @@ of each tensor that transformers loads from it, in f32, what config says, and th
 
     PYTHON -B tools/make_gguf_goldens.py [NAME ...]       needs gguf, numpy, torch, transformers; only to change the goldens
 """
+import functools
 import hashlib
 import json
 import os
@@ -71,6 +72,7 @@ def tables_of(kind):
     return list(names), list(kinds), merges
 
 
+@functools.cache   # a training breaks ties as it likes
 def pieces_of(kind):
     """Tokens with their kinds and scores, as SentencePiece's files hold them, and the tokenizer that transformers' way to
     make merges of scores comes to."""
