@@ -76,7 +76,7 @@ TEST(trainer, every_number_that_it_logs_is_declared) {
       "method.name = \"ucas\"\nreward.weights = [\"answer=1\", \"length=0.5\"]\nobjective.tis = \"token\"\n",
       "method.name = \"ppo\"\nreward.kl_coeff = 0.1\nreference.sync_steps = 1\nobjective.reject = \"token_ratio\"\n",
       "method.name = \"prime\"\nobjective.kl_coeff = 0.1\nobjective.entropy_target = 2.0\n",
-      str("method.name = \"distill\"\nmethod.teacher = \"", tiny.model(), "\"\n"),
+      str("method.name = \"distill\"\nreward.overlong_buffer = 0\nmethod.teacher = \"", tiny.model(), "\"\n"),
       "method.name = \"dapo\"\nobjective.keep_mixed_groups = true\n",
   };
   std::set<std::string> logged;
