@@ -94,7 +94,7 @@ class Arrays {
   std::vector<T> of(const char* name, size_t size) const {
     if (!has(name)) return {};
     auto array = nb::cast<In<T>>(from_[name]);
-    if (array.compute_advantages(0) != size) throw Error(ErrorKind::compute_advantages, str(name, ": expected ", size, " numbers, got ", array.compute_advantages(0)));
+    if (array.shape(0) != size) throw Error(ErrorKind::shape, str(name, ": expected ", size, " numbers, got ", array.shape(0)));
     return {array.data(), array.data() + size};
   }
 
@@ -122,7 +122,7 @@ void set_terms(const Arrays& in, Batch& batch) {
 // Responses of a group are neighbours here; the Python side has seen to it, and to every length.
 Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths) {
   Batch batch;
-  const size_t B = lengths.compute_advantages(0);
+  const size_t B = lengths.shape(0);
   int64_t N = 0;
   const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B), tail = in.of<float>("tail_confidence", B);
   const auto right = in.of<uint8_t>("right", B), finished = in.of<uint8_t>("finished", B);
