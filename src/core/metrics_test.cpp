@@ -43,8 +43,7 @@ TEST(metrics, a_spread_has_the_three_names_of_verl) {
 }
 
 TEST(metrics, what_was_renamed_is_declared_under_its_new_name) {
-  for (const char* old :
-       {"perf/ranks/moved_responses", "rollout/hand_over_diff", "rollout/tried_again", "train/prompts_rested"}) {
+  for (const char* old : {"rollout/hand_over_diff", "rollout/tried_again", "train/prompts_rested"}) {
     EXPECT_EQ(find_metric(old), nullptr) << old;
     EXPECT_NE(find_metric(renamed_metric(old)), nullptr) << renamed_metric(old);
   }

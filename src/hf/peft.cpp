@@ -105,8 +105,11 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   std::sort(all.begin(), all.end());
   if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
   adapter.lora.modules_to_save = module_names(config, "modules_to_save");
-  adapter.dropout = config.number("lora_dropout", 0).value_or(0);
-  if (adapter.dropout >= 1) config.refuse(ErrorKind::config, "lora_dropout", "expected a number from 0 to below 1");
+  if (const Json* dropout = config.find("lora_dropout")) {
+    if (dropout->is_number()) adapter.dropout = dropout->get<double>();
+    if (!dropout->is_number() || !(adapter.dropout >= 0 && adapter.dropout < 1))
+      config.refuse(ErrorKind::config, "lora_dropout", "expected a number from 0 to below 1");
+  }
   adapter.ties = config.boolean("ensure_weight_tying", false);
   adapter.base = base_directory(directory);
   return adapter;

@@ -77,7 +77,7 @@ TEST(trainer, every_number_that_it_logs_is_declared) {
       "method.name = \"ppo\"\nreward.kl_coeff = 0.1\nreference.sync_steps = 1\nobjective.reject = \"token_ratio\"\n",
       "method.name = \"prime\"\nobjective.kl_coeff = 0.1\nobjective.entropy_target = 2.0\n",
       str("method.name = \"distill\"\nreward.overlong_buffer = 0\nmethod.teacher = \"", tiny.model(), "\"\n"),
-      "method.name = \"dapo\"\nobjective.keep_mixed_groups = true\n",
+      "method.name = \"dapo\"\nlora.rank = 2\n",
   };
   std::set<std::string> logged;
   for (size_t i = 0; i < configs.size(); ++i) {
