@@ -63,6 +63,20 @@ struct Item {
   uint32_t sample;
 };
 
+// A text that ends a response is known here alone: what came after it is dropped.
+void end_at_text(const std::function<bool(const Episode&)>& ends, Episode& episode) {
+  Episode part = episode;
+  part.token.clear();
+  for (const int32_t token : episode.token) {
+    part.token.push_back(token);
+    if (!ends(part)) continue;
+    episode.token.resize(part.token.size());
+    episode.logprob.resize(part.token.size());
+    episode.finished = true;
+    return;
+  }
+}
+
 }  // namespace
 
 ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std::vector<int32_t> known_prompt,
@@ -147,18 +161,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
     s.job = static_cast<int64_t>(items[item].job);
     s.sample = items[item].sample;
     came[item] = 1;
-    if (request.limits.ends) {  // a text that ends a response is known here alone: what came after it is dropped
-      Episode part = s;
-      part.token.clear();
-      for (const int32_t token : s.token) {
-        part.token.push_back(token);
-        if (!request.limits.ends(part)) continue;
-        s.token.resize(part.token.size());
-        s.logprob.resize(part.token.size());
-        s.finished = true;
-        break;
-      }
-    }
+    if (request.limits.ends) end_at_text(request.limits.ends, s);
     if (request.sink.on_response) request.sink.on_response(s);
   };
   AskMany asking(servers_, items.size(),

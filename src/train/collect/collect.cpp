@@ -236,6 +236,25 @@ Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t s
               kNumeric);
 }
 
+// The groups that are trained on become the step's batch; what is left over waits in the cursor.
+void make_batch(const Collector& collector, DynamicSampling& sampling, std::map<int64_t, Candidate> held,
+                int64_t carried, int64_t step, DataCursor& cursor, Collected& result) {
+  CollectStats& stats = result.stats;
+  result.batch.stop_ids = collector.stop_ids;
+  result.batch.reward_terms = collector.rewards.terms();
+  for (int64_t number : sampling.trained()) {
+    append(std::move(held.extract(number).mapped()), collector.data, collector.config.reward.truncated, result);
+  }
+  stats.groups_carried = std::ranges::count_if(result.batch.groups, [](const Group& g) { return g.step > 0; });
+  stats.groups_late = carried - stats.groups_carried;
+  if (collector.config.rollout.carry_over) cursor.carry_over = left_over(collector, std::move(held), step);
+  stats.groups_left = static_cast<int64_t>(cursor.carry_over.groups.size());
+  stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
+  if (stats.graded > 0) {
+    stats.correct_share = static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.graded);
+  }
+}
+
 }  // namespace
 
 int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor) {
@@ -306,20 +325,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     }
   }
   if (action == SamplingAction::abort) refuse_short_batch(rule, static_cast<int64_t>(sampling.kept().size()));
-  if (result.out_of_prompts) return result;
-  result.batch.stop_ids = stop_ids;
-  result.batch.reward_terms = rewards.terms();
-  for (int64_t number : sampling.trained()) {
-    append(std::move(held.extract(number).mapped()), data, config.reward.truncated, result);
-  }
-  stats.groups_carried = std::ranges::count_if(result.batch.groups, [](const Group& g) { return g.step > 0; });
-  stats.groups_late = carried - stats.groups_carried;
-  if (config.rollout.carry_over) cursor.carry_over = left_over(*this, std::move(held), step);
-  stats.groups_left = static_cast<int64_t>(cursor.carry_over.groups.size());
-  stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
-  if (stats.graded > 0) {
-    stats.correct_share = static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.graded);
-  }
+  if (!result.out_of_prompts) make_batch(*this, sampling, std::move(held), carried, step, cursor, result);
   return result;
 }
 
