@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "core/metrics.h"
 #include "methods/registry.h"
+#include "records/run/step_data.h"
 #include "records/run/steps.h"
 #include "support/engine/scripted_rollout.h"
 #include "support/engine/tiny_training.h"
@@ -66,6 +67,55 @@ TEST(trainer, a_run_that_goes_on_equals_one_that_was_never_stopped) {
     EXPECT_EQ(train(again), kDone);
     EXPECT_EQ(result_of(whole), result_of(parts)) << method;
   }
+}
+
+// Says two tokens after the third one of every other response.
+class Answering final : public Rollouter {
+ public:
+  explicit Answering(std::unique_ptr<Rollouter> own) : own_(std::move(own)) {}
+  std::vector<Episode> run(const RolloutRequest& request) override {
+    RolloutRequest mine = request;
+    mine.environment = [](const Episode& s) {
+      EnvironmentReply reply;
+      const bool speaks = s.sample % 2 == 1 && s.token.size() == 3 && !s.finished;
+      if (speaks) reply = {.kind = EnvironmentReply::Kind::insert, .token = {5, 6}, .text = "5 6"};
+      return reply;
+    };
+    return own_->run(mine);
+  }
+
+ private:
+  std::unique_ptr<Rollouter> own_;
+};
+
+int train_over_inserts(Training t) {
+  t.rollout = std::make_unique<Answering>(std::move(t.rollout));
+  return train(t);
+}
+
+TEST(trainer, a_run_over_inserts_has_one_set_of_bits_and_goes_on_with_them) {
+  const TinyTraining tiny;
+  const auto opened = [&](const std::string& run, const std::string& more) {
+    return open_training(tiny.config(more), tiny.out(run), "test");
+  };
+  EXPECT_EQ(train_over_inserts(opened("whole", "train.steps = 4")), kDone);
+  EXPECT_EQ(train_over_inserts(opened("parts", "train.steps = 2")), kDone);
+  EXPECT_EQ(train_over_inserts(resume_training(tiny.out("parts"), {{"train.steps", int64_t{4}, "test"}})), kDone);
+  EXPECT_EQ(result_of(tiny.out("whole")), result_of(tiny.out("parts")));
+  train(tiny.config("train.steps = 4"), tiny.out("alone"));
+  EXPECT_NE(result_of(tiny.out("whole")).weights, result_of(tiny.out("alone")).weights);
+  const StepTable steps = steps_of(tiny.out("whole"));
+  EXPECT_EQ(*steps.find(metric::rollout_logprob_diff_max.key), (std::vector<double>{0, 0, 0, 0}));
+  EXPECT_LT(steps.last(metric::rollout_checked_share.key), 1) << "the sampler's log-probs are the trainer's";
+  const StepData stored = read_step_data(RunDirectory::watch(tiny.out("whole")).signals_file(1));
+  int64_t answered = 0;
+  for (const Response& o : stored.batch.responses) {
+    for (const Insert& insert : o.inserts) {
+      EXPECT_EQ(insert, (Insert{3, {5, 6}, "5 6"}));
+      ++answered;
+    }
+  }
+  EXPECT_GT(answered, 2);
 }
 
 TEST(trainer, every_number_that_it_logs_is_declared) {
