@@ -80,6 +80,7 @@ class Training:
 
     @property
     def running(self) -> bool:
+        """Whether the program is still at work."""
         return self.process.poll() is None
 
     def _look(self) -> list[dict[str, Any]]:
