@@ -24,7 +24,7 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
     room.prompts = prompts;
     room.prompt = prompt;
   }
-  auto cache = make_cache(model, room);
+  auto cache = model.make_cache(room);
   Rng rng(1, 2);
   Packed packed;
   packed.begin = {0};

@@ -192,7 +192,7 @@ TEST_P(BitEquality, responses_that_read_one_prompt_in_the_cache_have_the_bits_of
   for (int threads : {1, 2}) {
     Threads set(threads);
     for (const bool shares : {true, false}) {
-      const auto cache = shares ? make_cache(*model, room) : model->make_cache(4, 121);
+      const auto cache = shares ? model->make_cache(room) : model->make_cache(4, 121);
       const std::vector<at::Tensor> decoded = decode_shared(*model, sequences, prompts, *cache, 3);
       ASSERT_EQ(decoded.size(), whole.size());
       for (size_t s = 0; s < whole.size(); ++s)

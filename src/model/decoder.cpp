@@ -8,7 +8,6 @@ namespace ucas {
 
 namespace {
 
-// Step by step through the model's own decode() and sampler, on any device.
 class StepwiseDecoder final : public Decoder {
  public:
   StepwiseDecoder(Model& model, KvCache& cache, const SamplingConfig& sampling)
@@ -44,8 +43,8 @@ class StepwiseDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> Model::make_decoder(KvCache& cache, const SamplingConfig& sampling) {
-  return std::make_unique<StepwiseDecoder>(*this, cache, sampling);
+std::unique_ptr<Decoder> make_stepwise_decoder(Model& model, KvCache& cache, const SamplingConfig& sampling) {
+  return std::make_unique<StepwiseDecoder>(model, cache, sampling);
 }
 
 }  // namespace ucas

@@ -21,10 +21,6 @@ struct Lane {
   bool greedy;
 };
 
-// A cache with a slot for each response and, behind them, for each prompt that waits: those only prefill() fills, the
-// others only a copy of them, where the room says that prompts are shared.
-std::unique_ptr<KvCache> make_cache(Model& model, const EngineRoom& room);
-
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -34,5 +30,8 @@ class Decoder {
   virtual std::vector<SampledToken> next(std::span<const Lane> lanes) = 0;
   virtual int64_t most_steps() const { return 1; }
 };
+
+// Step by step through the model's own decode() and sampler, on any device.
+std::unique_ptr<Decoder> make_stepwise_decoder(Model& model, KvCache& cache, const SamplingConfig& sampling);
 
 }  // namespace ucas

@@ -1,5 +1,5 @@
 // Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.
-// All follow the diagram of model/backend/block.h. Arguments are checked by the caller (model/transformer.cpp).
+// All follow the diagram of model/backend/block.h. Arguments are checked and counted by the caller (model/model.cpp).
 #pragma once
 
 #include <functional>

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -24,6 +25,9 @@
 namespace ucas {
 
 class Decoder;
+class Forward;
+struct EngineRoom;
+struct Weights;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
 // A sequence may go on where an earlier one ends, which several then share: a row sees the tokens before it there, too.
@@ -69,48 +73,75 @@ class KvCache {
   virtual int64_t free_tokens() const { return std::numeric_limits<int64_t>::max(); }
 };
 
+// Weights, what they are computed with, and where: a Forward and a Head, chosen when the model is made
+// (model/transformer.cpp). Checks what it is asked and counts it.
 class Model {
  public:
-  virtual ~Model() = default;
-  virtual const ModelConfig& config() const = 0;
-  virtual const ModelOptions& options() const = 0;
-  virtual at::Device device() const = 0;
+  struct Parts {
+    std::unique_ptr<Forward> forward;
+    std::unique_ptr<Head> head;
+  };
+  // `make` gets the model's own config and weights, which stay where they are.
+  using Make = std::function<Parts(const ModelConfig&, const Weights&, const ModelOptions&)>;
+  Model(const ModelConfig& config, Weights weights, const ModelOptions& options, const Make& make);
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  ~Model();
+
+  const ModelConfig& config() const { return config_; }
+  const ModelOptions& options() const { return options_; }
+  const Weights& weights() const { return *weights_; }
+  at::Device device() const;
 
   // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds the
   // gradients of parameters where they lie, in their .grad.
-  virtual at::Tensor hidden(const Packed& packed) = 0;
+  at::Tensor hidden(const Packed& packed);
   // Whether hidden() takes sequences that go on from others; nothing else does.
-  virtual bool shares_prefixes() const = 0;
-  virtual Head& head() = 0;
+  bool shares_prefixes() const;
+  Head& head() { return *head_; }
   // All it was asked to compute so far (hf/work.h).
-  virtual Work work() const { return {}; }
+  Work work() const;
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
-  virtual std::vector<NamedTensor> parameters() = 0;
+  std::vector<NamedTensor> parameters();
   // The low-rank matrices beside them, f32, under PEFT's names; empty: none.
-  virtual std::vector<NamedTensor> adapter() = 0;
+  std::vector<NamedTensor> adapter();
   // The same weights without the adapter, and nothing to train; shares them with this model.
-  virtual std::unique_ptr<Model> base() = 0;
+  std::unique_ptr<Model> base();
   // The same with the adapter's GEMMs added to the weights, which this model shares from then on.
-  virtual std::unique_ptr<Model> merged() = 0;
+  std::unique_ptr<Model> merged();
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
-  virtual std::vector<NamedTensor> trainable();
+  std::vector<NamedTensor> trainable();
   // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
   // none. Empty where the backward is autograd's, which calls no hook.
-  virtual std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* /*watch*/) { return {}; }
+  std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* watch);
   // Of those, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values are read.
-  virtual std::vector<Bf16Copy> bf16_copies() { return {}; }
+  std::vector<Bf16Copy> bf16_copies();
   // To be called when weights have been updated in place, before they are used.
-  virtual void refresh() {}
+  void refresh();
 
+  // A cache with a slot for each response and, behind them, for each prompt that waits: those only prefill() fills, the
+  // others only a copy of them, where the room says that prompts are shared.
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room);
   // tokens: how many all slots hold together at most; 0: each its full length. The CPU's caches are whole.
-  virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0) = 0;
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0);
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].
-  virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
+  at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots);
   // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]
-  virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
-                            std::span<const int64_t> slot, KvCache& cache) = 0;
+  at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
+                    KvCache& cache);
   // Decodes and samples over this cache, which must live as long (model/decoder.h).
-  virtual std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling);
+  std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling);
+
+ private:
+  double note(std::span<const int32_t> position, int passes = 1);
+  void note_step(std::span<const int32_t> position);
+
+  const ModelConfig config_;
+  const ModelOptions options_;
+  const std::unique_ptr<Weights> weights_;
+  Work work_;
+  std::unique_ptr<Forward> forward_;
+  std::unique_ptr<Head> head_;
 };
 
 // A checkpoint, or the directory of a PEFT adapter, whose base it names. `options.lora` adds a fresh adapter.

@@ -1,4 +1,4 @@
-// The one implementation of Model, for every family of hf/families.h.
+// Which back end a model runs on, for every family of hf/families.h.
 #pragma once
 
 #include "model/model.h"
@@ -9,6 +9,9 @@ namespace ucas {
 // automatic: what is fastest where the weights lie. emulated: CPU emulation of the GPU kernels, slow.
 enum class Path { automatic, aten, emulated };
 
+std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options,
+                                Path path = Path::automatic);
+// The same, once what GEMMs read has been made of the leaves.
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {},
                                         Path path = Path::automatic);
 // The same weights behind the ATen path: what the tests compare the native path with.

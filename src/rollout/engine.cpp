@@ -151,7 +151,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   if (results_.empty()) return;
   EngineRoom room = room_;
   room.tokens = cache_tokens();
-  cache_ = make_cache(model, room);
+  cache_ = model.make_cache(room);
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);

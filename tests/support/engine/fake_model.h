@@ -11,46 +11,26 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/forward.h"
 #include "model/model.h"
 
 namespace ucas::testing {
 
-class FakeModel final : public Model {
+class FakeForward final : public Forward {
  public:
-  explicit FakeModel(int64_t vocab = 23) {
-    config_.vocab_size = vocab;
-    config_.hidden_size = kWidth;
-    config_.max_position_embeddings = 256;
-    at::Tensor weight = at::empty({vocab, kWidth});
-    Rng rng(5, 5);
-    for (int64_t i = 0; i < weight.numel(); ++i) weight.data_ptr<float>()[i] = static_cast<float>(rng.normal());
-    head_ = make_native_head({weight, weight});
-  }
-
   struct Counts {
     std::vector<int64_t> prefill_tokens, decode_rows;  // per call
     int64_t copies = 0, slots = 0;
   };
   Counts counts;
   bool broken = false;  // hidden states become NaN
+  static constexpr int64_t kWidth = 16;
 
-  const ModelOptions& options() const override { return options_; }
-  std::vector<NamedTensor> adapter() override { return {}; }
-  std::unique_ptr<Model> base() override { return nullptr; }
-  std::unique_ptr<Model> merged() override { return nullptr; }
-  const ModelConfig& config() const override { return config_; }
-  at::Device device() const override { return at::kCPU; }
-  Head& head() override { return *head_; }
-  std::vector<NamedTensor> parameters() override { return {}; }
-
-  bool shares_prefixes() const override { return false; }
   at::Tensor hidden(const Packed& packed) override {
     at::Tensor rows = at::empty({static_cast<int64_t>(packed.token.size()), kWidth});
     for (size_t s = 0; s + 1 < packed.begin.size(); ++s) {
       std::vector<int32_t> sequence;
       for (int64_t i = packed.begin[s]; i < packed.begin[s + 1]; ++i) {
-        UCAS_CHECK(packed.position[static_cast<size_t>(i)] == static_cast<int32_t>(sequence.size()),
-                   "positions run on");
         sequence.push_back(packed.token[static_cast<size_t>(i)]);
         write(sequence, rows, i);
       }
@@ -58,9 +38,9 @@ class FakeModel final : public Model {
     return rows;
   }
 
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
-    counts.slots = slots;
-    return std::make_unique<Cache>(*this, slots, length);
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+    counts.slots = room.slots + room.prompt_slots;
+    return std::make_unique<Cache>(*this, counts.slots, room.length);
   }
 
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
@@ -87,11 +67,8 @@ class FakeModel final : public Model {
   }
 
  private:
-  static constexpr int64_t kWidth = 16;
-  ModelOptions options_;
-
   struct Cache final : KvCache {
-    Cache(FakeModel& model, int64_t slots, int64_t length)
+    Cache(FakeForward& model, int64_t slots, int64_t length)
         : owner(model), sequence(static_cast<size_t>(slots)), most(length) {}
     int64_t slots() const override { return static_cast<int64_t>(sequence.size()); }
     int64_t length() const override { return most; }
@@ -100,7 +77,7 @@ class FakeModel final : public Model {
       const auto& source = sequence.at(static_cast<size_t>(from));
       sequence.at(static_cast<size_t>(to)).assign(source.begin(), source.begin() + tokens);
     }
-    FakeModel& owner;
+    FakeForward& owner;
     std::vector<std::vector<int32_t>> sequence;
     int64_t most;
   };
@@ -116,9 +93,44 @@ class FakeModel final : public Model {
     float* out = rows.data_ptr<float>() + row * kWidth;
     for (int64_t i = 0; i < kWidth; ++i) out[i] = broken ? 0.0f / 0.0f : static_cast<float>(0.5 * rng.normal());
   }
+};
 
-  ModelConfig config_;
-  std::unique_ptr<Head> head_;
+struct FakeParts {
+  static ModelConfig config(int64_t vocab) {
+    ModelConfig config;
+    config.vocab_size = vocab;
+    config.hidden_size = FakeForward::kWidth;
+    config.max_position_embeddings = 256;
+    return config;
+  }
+  static Weights weights() {
+    Weights weights;
+    weights.norm = at::empty({FakeForward::kWidth});
+    return weights;
+  }
+  static std::unique_ptr<Head> head(int64_t vocab) {
+    at::Tensor weight = at::empty({vocab, FakeForward::kWidth});
+    Rng rng(5, 5);
+    for (int64_t i = 0; i < weight.numel(); ++i) weight.data_ptr<float>()[i] = static_cast<float>(rng.normal());
+    return make_native_head({weight, weight});
+  }
+};
+
+class FakeModel final : public Model {
+ public:
+  explicit FakeModel(int64_t vocab = 23) : FakeModel(vocab, new FakeForward) {}
+
+  FakeForward::Counts& counts;
+  bool& broken;
+
+ private:
+  FakeModel(int64_t vocab, FakeForward* fake)  // which the model owns
+      : Model(FakeParts::config(vocab), FakeParts::weights(), {},
+              [&](const ModelConfig&, const Weights&, const ModelOptions&) {
+                return Parts{std::unique_ptr<Forward>(fake), FakeParts::head(vocab)};
+              }),
+        counts(fake->counts),
+        broken(fake->broken) {}
 };
 
 }  // namespace ucas::testing
