@@ -24,11 +24,6 @@ namespace {
 constexpr double kLastWords = 60;  // seconds that the end of a run waits for what is still to be sent
 constexpr auto kLook = std::chrono::milliseconds(500);
 
-struct Child {
-  std::string name, log;
-  int pid = -1, to = -1;  // its standard input: open as long as the run goes on
-};
-
 std::string ending_of(int status) {
   return WIFSIGNALED(status) ? str("ended by signal ", WTERMSIG(status))
                              : str("ended with exit code ", WEXITSTATUS(status));
@@ -74,6 +69,11 @@ class Trackers::Watch {
   }
 
  private:
+  struct Child {
+    std::string name, log;
+    int pid = -1, to = -1;  // its standard input: open as long as the run goes on
+  };
+
   void start(const std::string& name, const std::string& project) {
     Child child{.name = name, .log = path_join(run_, str("track-", name, ".log"))};
     int in[2];
