@@ -83,7 +83,7 @@ def rows(name, folder):
                        "reasoning_gym": {"task": task, "settings": settings, "index": index}}
                 file.write(json.dumps(row) + "\n")
         os.replace(whole, path)
-    print(path)
+    return path
 
 
 def answer_of(response):
@@ -127,12 +127,12 @@ class Scorers:
 
 def main(arguments):
     what, *rest = arguments
-    if what == "rows":
-        return rows(*rest)
-    if what == "tasks":
-        return print("\n".join(sorted(_gym()[1])))
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # some tasks print while they make their problems
+    if what == "rows":
+        return replies.write(rows(*rest) + "\n")
+    if what == "tasks":
+        return replies.write("\n".join(sorted(_gym()[1])) + "\n")
     scorers = Scorers(rest)
     for line in sys.stdin:
         replies.write(json.dumps(scorers.score(json.loads(line))) + "\n")
