@@ -12,6 +12,9 @@ find_path(UCAS_CUDA_INCLUDE cuda_runtime_api.h HINTS ${_nvcc_real_bin}/../includ
   /usr/local/cuda/include $ENV{CUDA_HOME}/include REQUIRED NO_DEFAULT_PATH)
 
 function(nvcc_object OUT SOURCE)
+  if(CCACHE)
+    set(CCACHE_OR_NOTHING ${CCACHE})
+  endif()
   cmake_path(GET SOURCE STEM name)
   set(object ${CMAKE_BINARY_DIR}/${name}.cu.o)
   set(architectures "")
@@ -23,7 +26,7 @@ function(nvcc_object OUT SOURCE)
   endforeach()
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.inc)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${UCAS_NVCC} -std=c++20 -O3 --expt-relaxed-constexpr ${architectures} -Xcompiler -fPIC
+    COMMAND ${CCACHE_OR_NOTHING} ${UCAS_NVCC} -std=c++20 -O3 --expt-relaxed-constexpr ${architectures} -Xcompiler -fPIC
             -I${CMAKE_SOURCE_DIR}/src -c ${SOURCE} -o ${object}
     DEPENDS ${SOURCE} ${headers} ${CMAKE_SOURCE_DIR}/src/kernels/lm_head.h ${CMAKE_SOURCE_DIR}/src/base/rng.h
     COMMENT "Compiling device code ${name}.cu" VERBATIM)

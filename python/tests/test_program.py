@@ -149,6 +149,43 @@ class WithTorch(unittest.TestCase):
             return [json.loads(line) for line in file]
 
 
+def kernels():
+    """libucas_cuda.so for this torch, and whether torch is a build for CUDA with CUDA's own packages."""
+    library = os.path.join(PACKAGE, "engines", "torch" + ".".join(torch_version(TORCH).split(".")[:2]), "libucas_cuda.so") if TORCH else ""
+    whole = TORCH and os.path.exists(f"{TORCH}/lib/libtorch_cuda.so") and os.path.exists(f"{TORCH}/../nvidia/cudnn/lib")
+    return library, whole and os.path.exists(library)
+
+
+@unittest.skipUnless(kernels()[1], "no torch for CUDA with CUDA's packages, or a wheel without kernels")
+class WithTorchForCuda(unittest.TestCase):
+    """As far as a machine without a GPU can show: the kernels' library loads beside this torch, with every symbol, and the program says that there is
+    no device. In the place of the driver's library stands one that is no driver, so that torch's CUDA half is loaded."""
+
+    def setUp(self):
+        self.driver = self.enterContext(tempfile.TemporaryDirectory())
+        with open(f"{self.driver}/libcuda.so.1", "wb") as file, open(next(
+                path for path in ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6") if os.path.exists(path)), "rb") as any_library:
+            file.write(any_library.read())
+
+    def test_every_symbol_is_there(self):
+        load = "import ctypes, os, sys\n" \
+               "for name in sys.argv[1:-1]: ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)\n" \
+               "library = ctypes.CDLL(sys.argv[-1], mode=os.RTLD_NOW)\n" \
+               "library.ucas_cuda_library.restype = ctypes.c_void_p\n" \
+               "assert library.ucas_cuda_library()\n" \
+               "assert library.ucas_make_device_group\n"
+        libraries = [f"{TORCH}/lib/{name}" for name in ("libc10.so", "libtorch_cpu.so", "libc10_cuda.so", "libtorch_cuda.so")]
+        subprocess.run([sys.executable, "-c", load, *libraries, f"{PACKAGE}/libucas.so", kernels()[0]], check=True)
+
+    def test_no_device_is_said_in_a_line(self):
+        done = program("doctor", "--json", LD_LIBRARY_PATH=self.driver)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(json.loads(done.stdout)["cuda_devices"], "0")
+        done = program("doctor", "--device", "cuda", expect=2, LD_LIBRARY_PATH=self.driver)
+        self.assertRegex(done.stderr, r"no CUDA device is usable here")
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+
 @unittest.skipUnless(PYARROW, "pyarrow is not here")
 class WithPyarrow(unittest.TestCase):
     def test_reads_what_pyarrow_writes(self):

@@ -11,6 +11,7 @@
 #include "base/process/build_info.h"
 #include "base/process/python_package.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
 
 namespace ucas {
@@ -35,6 +36,20 @@ void* load(const std::string& path, const char* advice) {
 std::string minor_version(const std::string& version) {
   const size_t dot = version.find('.');
   return dot == std::string::npos ? version : version.substr(0, version.find_first_not_of("0123456789", dot + 1));
+}
+
+// A build for CUDA has its devices in two more libraries, which take a second to load: only where there is a driver.
+// They need CUDA's own packages, which a build for CUDA that is used on CPUs may lack.
+void load_cuda(const std::string& libraries) {
+  if (!exists(path_join(libraries, "libtorch_cuda.so"))) return;
+  if (::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) return;
+  for (const char* library : {"libc10_cuda.so", "libtorch_cuda.so"}) {
+    if (::dlopen(path_join(libraries, library).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) continue;
+    const char* reason = ::dlerror();
+    warn(str("torch is a build for CUDA, but ", library,
+             " cannot be loaded, so no GPU is used: ", printable(reason ? reason : "unknown reason", 400)));
+    return;
+  }
 }
 
 // The engine for the torch that is installed, whose own libraries are loaded then.
@@ -62,6 +77,7 @@ std::string engine_of_the_wheel() {
     load(path_join(path_join(folder, "lib"), library),
          "is torch complete? `pip install --force-reinstall 'ucas[train]'` mends it");
   }
+  load_cuda(path_join(folder, "lib"));
   return engine;
 }
 

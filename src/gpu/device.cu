@@ -22,9 +22,9 @@ std::string refusal() {
   return status == cudaSuccess ? "" : cudaGetErrorString(status);
 }
 
-const Table* device() {
+const Table& device() {
   static const Table table = UCAS_GPU_TABLE("device");
-  return &table;
+  return table;
 }
 
 }  // namespace ucas::gpu

@@ -243,10 +243,10 @@ struct Table {
 };
 
 const Table& host();
-// nullptr: built without nvcc.
-const Table* device();
+// Both lie in libucas_cuda.so (model/tensor/cuda_library.h).
+const Table& device();
 // Why the current device cannot run that table, in the runtime's words: no image for its architecture, a driver too old
-// for the embedded PTX. Empty: it can. Only where device() is not nullptr.
+// for the embedded PTX. Empty: it can.
 std::string refusal();
 
 }  // namespace ucas::gpu

@@ -1,6 +1,5 @@
-// What carries tensors between ranks where they do not lie on the CPU: NCCL, by c10d as well. One of two files is built
-// (ranks_nccl.cpp where LibTorch is one for CUDA and the headers of CUDA and NCCL are beside it, as pip puts them, else
-// ranks_no_nccl.cpp).
+// What carries tensors between ranks where they do not lie on the CPU: NCCL, by c10d as well. It is in libucas_cuda.so
+// where the headers of NCCL were there when that was built (model/tensor/cuda_library.h).
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -11,8 +10,10 @@
 
 namespace ucas {
 
-// Null where there is none: then tensors go through the host.
-c10::intrusive_ptr<c10d::Backend> make_device_group(const c10::intrusive_ptr<c10d::Store>& store, int64_t rank,
-                                                    int64_t size, std::chrono::milliseconds patience);
+// Left null where there is none: then tensors go through the host.
+using DeviceGroup = c10::intrusive_ptr<c10d::Backend>;
+using MakeDeviceGroup = void (*)(DeviceGroup* made, const c10::intrusive_ptr<c10d::Store>& store, int64_t rank,
+                                 int64_t size, std::chrono::milliseconds patience);
+constexpr const char* kMakeDeviceGroup = "ucas_make_device_group";
 
 }  // namespace ucas

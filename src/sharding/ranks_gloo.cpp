@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/tensor/cuda_library.h"
 #include "sharding/ranks.h"
 #include "sharding/ranks_device.h"
 #include "sharding/rendezvous.h"
@@ -189,8 +190,10 @@ class GlooRanks final : public Ranks {
     if (tensor.is_cpu()) return tensor;
     if (!asked_for_device_) {
       asked_for_device_ = true;
-      called("joining the other ranks' devices",
-             [&] { device_group_ = make_device_group(store_, rank_, size_, kPatience); });
+      called("joining the other ranks' devices", [&] {
+        const auto make = reinterpret_cast<MakeDeviceGroup>(cuda_symbol(kMakeDeviceGroup));
+        if (make != nullptr) make(&device_group_, store_, rank_, size_, kPatience);
+      });
     }
     return device_group_ ? tensor : tensor.cpu();
   }

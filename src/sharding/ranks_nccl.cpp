@@ -3,14 +3,10 @@
 
 #include "sharding/ranks_device.h"
 
-namespace ucas {
-
-c10::intrusive_ptr<c10d::Backend> make_device_group(const c10::intrusive_ptr<c10d::Store>& store, int64_t rank,
-                                                    int64_t size, std::chrono::milliseconds patience) {
+extern "C" void ucas_make_device_group(ucas::DeviceGroup* made, const c10::intrusive_ptr<c10d::Store>& store,
+                                       int64_t rank, int64_t size, std::chrono::milliseconds patience) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = patience;
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store),
-                                                     static_cast<int>(rank), static_cast<int>(size), options);
+  *made = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store),
+                                                      static_cast<int>(rank), static_cast<int>(size), options);
 }
-
-}  // namespace ucas

@@ -1,5 +1,5 @@
-// A CUDA device from LibTorch's side: its stream, and work recorded once and played again. The only place whose
-// implementation sees CUDA's headers (stream_cuda.cpp; stream_no_cuda.cpp where the build has none).
+// A CUDA device from LibTorch's side: its stream, and work recorded once and played again. What needs CUDA is in a
+// library of its own (cuda_library.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,6 +14,8 @@ namespace ucas {
 // Whether this build has kernels of its own that this device runs, and they are wanted: UCAS_GPU_KERNELS=off in the
 // environment leaves it to LibTorch's operations. Where no image fits the device, one warning says why and what to do.
 bool has_kernels(at::Device device);
+// Of a CUDA device whose has_kernels() is true; of the CPU the emulation.
+const gpu::Table& kernel_table(at::Device device);
 // What a thread starts from here on goes to this device; tensors made on it do not see to that by themselves.
 void make_current(at::Device device);
 gpu::Stream stream_of(at::Device device);

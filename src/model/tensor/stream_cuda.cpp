@@ -1,18 +1,16 @@
 #include <ATen/cuda/CUDAGraph.h>
-#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <dlfcn.h>
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "model/tensor/stream.h"
+#include "model/tensor/cuda_library.h"
 
 namespace ucas {
 
@@ -37,29 +35,16 @@ bool runs_images(at::Device device) {
   return false;
 }
 
-}  // namespace
-
-bool has_kernels(at::Device device) {
-  static const bool wanted = [] {
-    const char* setting = std::getenv("UCAS_GPU_KERNELS");
-    return setting == nullptr || std::string_view(setting) != "off";
-  }();
-  return wanted && device.is_cuda() && gpu::device() != nullptr && runs_images(device);
+// A capture that failed leaves its error in CUDA's runtime. Where that is linked into this library, LibTorch has
+// another.
+void clear_error() {
+  cudaGetLastError();
+  using Clear = cudaError_t (*)();
+  static const auto torchs = reinterpret_cast<Clear>(::dlsym(RTLD_DEFAULT, "cudaGetLastError"));
+  if (torchs != nullptr) torchs();
 }
 
-void make_current(at::Device device) {
-  if (device.is_cuda()) c10::cuda::set_device(device.index());
-}
-
-gpu::Stream stream_of(at::Device device) { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
-
-void wait_for(at::Device device) { c10::cuda::getCurrentCUDAStream(device.index()).synchronize(); }
-
-at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type) {
-  return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(true));
-}
-
-namespace {
+void wait_for_stream(at::Device device) { c10::cuda::getCurrentCUDAStream(device.index()).synchronize(); }
 
 class RecordedGraph final : public Recorded {
  public:
@@ -100,7 +85,7 @@ class Capture {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool_);
     } catch (...) {
     }
-    cudaGetLastError();
+    clear_error();
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -118,7 +103,7 @@ class GraphRecorder final : public Recorder {
       : device_(device), side_(recording_stream(device)), pool_(at::cuda::graph_pool_handle()) {}
 
   std::unique_ptr<Recorded> record(const std::function<void()>& work) override {
-    wait_for(device_);
+    wait_for_stream(device_);
     auto recorded = std::make_unique<RecordedGraph>();
     const c10::cuda::CUDAStreamGuard guard(side_);
     if (!std::exchange(warm_, true)) {  // libraries make their handles, outside of any recording
@@ -140,26 +125,35 @@ class GraphRecorder final : public Recorder {
   bool warm_ = false;
 };
 
+class LibTorchCuda final : public CudaLibrary {
+ public:
+  const gpu::Table& kernels() override { return gpu::device(); }
+  bool runs_kernels(at::Device device) override { return runs_images(device); }
+  void make_current(at::Device device) override { c10::cuda::set_device(device.index()); }
+  gpu::Stream stream_of(at::Device device) override { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
+  void wait_for(at::Device device) override { wait_for_stream(device); }
+  std::unique_ptr<Recorder> make_recorder(at::Device device) override {
+    return std::make_unique<GraphRecorder>(device);
+  }
+  void release_unused() override { c10::cuda::CUDACachingAllocator::emptyCache(); }
+  DeviceMemory memory_of(at::Device device) override {
+    const c10::cuda::CUDAGuard guard(device);
+    size_t free = 0, total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+    const int64_t held = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
+    return {static_cast<int64_t>(free) + held, static_cast<int64_t>(total)};
+  }
+  int64_t peak_memory(at::Device device) override {
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak;
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Recorder> make_recorder(at::Device device) { return std::make_unique<GraphRecorder>(device); }
-
-void release_unused(at::Device device) {
-  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
-}
-
-DeviceMemory memory_of(at::Device device) {
-  const c10::cuda::CUDAGuard guard(device);
-  size_t free = 0, total = 0;
-  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-  const int64_t held = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
-  return {static_cast<int64_t>(free) + held, static_cast<int64_t>(total)};
-}
-
-int64_t peak_memory(at::Device device) {
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-  return stats.allocated_bytes[0].peak;
-}
-
 }  // namespace ucas
+
+extern "C" ucas::CudaLibrary* ucas_cuda_library() {
+  static ucas::LibTorchCuda library;
+  return &library;
+}

@@ -83,10 +83,7 @@ std::array<at::Tensor, 3> plain_attention_backward(const BlockShape& s, const Gp
 
 gpu::Stream Kernels::stream() const { return device.is_cpu() ? nullptr : stream_of(device); }
 
-Kernels kernels_of(at::Device device) {
-  if (device.is_cpu()) return {gpu::host(), device};
-  return {*gpu::device(), device};
-}
+Kernels kernels_of(at::Device device) { return {kernel_table(device), device}; }
 
 at::Tensor on_device(std::span<const int32_t> values, at::Device device) {
   const auto n = static_cast<int64_t>(values.size());

@@ -1,0 +1,32 @@
+// LibTorch's CUDA half and the kernels compiled for devices, behind one interface: libucas_cuda.so, which lies beside
+// the engine and is loaded when a device is first asked for. So one engine serves LibTorch's builds for CPUs and for
+// CUDA, and only that library sees CUDA's headers (stream_cuda.cpp, sharding/ranks_nccl.cpp, gpu/device.cu). Everybody
+// else calls stream.h.
+#pragma once
+
+#include "model/tensor/stream.h"
+
+namespace ucas {
+
+class CudaLibrary {
+ public:
+  virtual ~CudaLibrary() = default;
+  virtual const gpu::Table& kernels() = 0;
+  // Of a CUDA device. One warning says why where none runs.
+  virtual bool runs_kernels(at::Device device) = 0;
+  virtual void make_current(at::Device device) = 0;
+  virtual gpu::Stream stream_of(at::Device device) = 0;
+  virtual void wait_for(at::Device device) = 0;
+  virtual std::unique_ptr<Recorder> make_recorder(at::Device device) = 0;
+  virtual void release_unused() = 0;
+  virtual DeviceMemory memory_of(at::Device device) = 0;
+  virtual int64_t peak_memory(at::Device device) = 0;
+};
+
+// nullptr: LibTorch is a build for CPUs, sees no driver, or the library is not beside the engine. Throws
+// Error(ErrorKind::path) if it is there and cannot be loaded.
+CudaLibrary* cuda_library();
+// Another function of that library by its C name; nullptr where cuda_library() is, or where it was built without it.
+void* cuda_symbol(const char* name);
+
+}  // namespace ucas

@@ -1,0 +1,93 @@
+#include "model/tensor/stream.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "model/tensor/cuda_library.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kCudaFile = "libucas_cuda.so";
+
+// Beside the library that this function lies in. Its handle is kept for the life of the process.
+void* open_cuda_library() {
+  if (!at::globalContext().hasCUDA()) return nullptr;
+  Dl_info own = {};
+  if (::dladdr(reinterpret_cast<void*>(&open_cuda_library), &own) == 0 || own.dli_fname == nullptr) return nullptr;
+  const std::string engine = own.dli_fname;
+  const std::string path = path_join(engine.substr(0, engine.rfind('/')), kCudaFile);
+  if (!exists(path)) return nullptr;
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return handle;
+  const char* reason = ::dlerror();
+  throw Error(ErrorKind::path, str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
+                                   "; is the LibTorch it was built for installed? device = \"cpu\" goes without it"));
+}
+
+void* handle() {
+  static void* const opened = open_cuda_library();
+  return opened;
+}
+
+CudaLibrary& needed() {
+  CudaLibrary* library = cuda_library();
+  if (library != nullptr) return *library;
+  throw Error(ErrorKind::device, "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
+}
+
+}  // namespace
+
+void* cuda_symbol(const char* name) { return handle() == nullptr ? nullptr : ::dlsym(handle(), name); }
+
+CudaLibrary* cuda_library() {
+  using Get = CudaLibrary* (*)();
+  static const auto get = reinterpret_cast<Get>(cuda_symbol("ucas_cuda_library"));
+  return get == nullptr ? nullptr : get();
+}
+
+bool has_kernels(at::Device device) {
+  static const bool wanted = [] {
+    const char* setting = std::getenv("UCAS_GPU_KERNELS");
+    return setting == nullptr || std::string_view(setting) != "off";
+  }();
+  return wanted && device.is_cuda() && cuda_library() != nullptr && cuda_library()->runs_kernels(device);
+}
+
+const gpu::Table& kernel_table(at::Device device) { return device.is_cpu() ? gpu::host() : needed().kernels(); }
+
+void make_current(at::Device device) {
+  if (device.is_cuda() && cuda_library() != nullptr) cuda_library()->make_current(device);
+}
+
+gpu::Stream stream_of(at::Device device) { return needed().stream_of(device); }
+
+void wait_for(at::Device device) {
+  if (cuda_library() != nullptr) cuda_library()->wait_for(device);
+}
+
+at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type) {
+  return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(true));
+}
+
+std::unique_ptr<Recorder> make_recorder(at::Device device) { return needed().make_recorder(device); }
+
+void release_unused(at::Device device) {
+  if (device.is_cuda() && cuda_library() != nullptr) cuda_library()->release_unused();
+}
+
+DeviceMemory memory_of(at::Device device) {
+  return cuda_library() == nullptr ? DeviceMemory{} : cuda_library()->memory_of(device);
+}
+
+int64_t peak_memory(at::Device device) { return cuda_library() == nullptr ? 0 : cuda_library()->peak_memory(device); }
+
+}  // namespace ucas
