@@ -9,19 +9,16 @@ message(STATUS "CUDA kernels by ${UCAS_NVCC}")
 include(cmake/nvcc.cmake)
 nvcc_object(DEVICE_OBJECT ${CMAKE_SOURCE_DIR}/src/gpu/device.cu)
 
-# NCCL by c10d needs headers of NCCL and cuSPARSE, which pip puts beside a LibTorch for CUDA.
-file(GLOB _nvidia ${UCAS_TORCH_DIR}/../nvidia/nccl/include ${UCAS_TORCH_DIR}/../nvidia/cu*/include)
-find_path(UCAS_NCCL_INCLUDE nccl.h PATHS ${_nvidia})
-find_path(UCAS_CUSPARSE_INCLUDE cusparse.h PATHS ${_nvidia} ${UCAS_CUDA_INCLUDE})
-if(UCAS_NCCL_INCLUDE AND UCAS_CUSPARSE_INCLUDE)
+# NCCL by c10d needs NCCL's header, which pip puts beside a LibTorch for CUDA. Of CUDA's other libraries types are named alone (cuda-shim).
+find_path(UCAS_NCCL_INCLUDE nccl.h PATHS ${UCAS_TORCH_DIR}/../nvidia/nccl/include)
+if(UCAS_NCCL_INCLUDE)
   message(STATUS "ranks on CUDA devices: NCCL of ${UCAS_NCCL_INCLUDE}")
-  set(_nccl_includes ${UCAS_NCCL_INCLUDE} ${UCAS_CUSPARSE_INCLUDE})
 else()
   list(FILTER CUDA_SIDE EXCLUDE REGEX "_nccl\\.cpp$")
 endif()
 
 add_library(ucas_cuda SHARED ${CUDA_SIDE} ${DEVICE_OBJECT})
-target_include_directories(ucas_cuda SYSTEM PRIVATE ${UCAS_CUDA_INCLUDE} ${_nccl_includes})
+target_include_directories(ucas_cuda SYSTEM PRIVATE cmake/cuda-shim ${UCAS_CUDA_INCLUDE} $<$<BOOL:${UCAS_NCCL_INCLUDE}>:${UCAS_NCCL_INCLUDE}>)
 target_compile_definitions(ucas_cuda PRIVATE USE_DISTRIBUTED USE_C10D_NCCL FMT_HEADER_ONLY)
 target_link_libraries(ucas_cuda PRIVATE ucas_plain ucas::torch ucas::torch_cuda)
 if(UCAS_PORTABLE)   # whichever CUDA runtime LibTorch has: this one speaks with the driver itself

@@ -1,6 +1,7 @@
 // What devices can do: GPUs by their data sheets, this machine's CPU by a measurement.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -21,15 +22,16 @@ struct GpuRow {
   double bf16, f32;  // operations a second, dense; f32 without TF32
   double bandwidth;
   double memory;
+  bool nvlink = false;
 };
 // bf16 with f32 sums, which GeForce cards do at half of their advertised rate.
 // clang-format off
 constexpr GpuRow kGpus[] = {
-    {"h100",       989e12,  67e12,   3.35e12,  80e9},   // SXM
-    {"h200",       989e12,  67e12,   4.8e12,   141e9},
-    {"gh200",      989e12,  67e12,   4.0e12,   96e9},   // with HBM3
-    {"b200",       2250e12, 75e12,   7.7e12,   180e9},
-    {"a100",       312e12,  19.5e12, 2.04e12,  80e9},
+    {"h100",       989e12,  67e12,   3.35e12,  80e9, true},   // SXM
+    {"h200",       989e12,  67e12,   4.8e12,   141e9, true},
+    {"gh200",      989e12,  67e12,   4.0e12,   96e9, true},   // with HBM3
+    {"b200",       2250e12, 75e12,   7.7e12,   180e9, true},
+    {"a100",       312e12,  19.5e12, 2.04e12,  80e9, true},
     {"l4",         121e12,  30.3e12, 0.3e12,   24e9},
     {"l40s",       362e12,  91.6e12, 0.864e12, 48e9},
     {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9},
@@ -38,6 +40,20 @@ constexpr GpuRow kGpus[] = {
     {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9},
     {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9}};
 // clang-format on
+
+// Bus bandwidth of a rank in the collectives of c10d, bytes a second. Assumptions, from what others measured: eight
+// H100 by NVLink some hundreds of GB/s, two hosts of them 310 and four 180 (NVIDIA/nccl#1031), PCIe 4 15 to 25, Ethernet
+// of 100 Gbit/s 10.
+struct LinkRow {
+  const char* name;
+  const char* said;
+  double bytes;
+};
+constexpr LinkRow kLinks[] = {{"nvlink", "NVLink", 300e9},
+                              {"ib", "InfiniBand", 180e9},
+                              {"pcie", "PCIe", 20e9},
+                              {"ethernet", "Ethernet of 100 Gbit/s", 10e9}};
+constexpr int64_t kRanksOfHost = 8;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 // Seconds of the quickest call within a sixth of a second: others may share this machine, and its clock takes its time
@@ -89,22 +105,48 @@ Device gpu_named(const std::string& name, Dtype dtype) {
              .operations = dtype == Dtype::bf16 ? row.bf16 : row.f32,
              .bandwidth = row.bandwidth,
              .memory = static_cast<int64_t>(row.memory),
-             .link = 10e9};
+             .nvlink = row.nvlink,
+             .host_link = 20e9};
     // Of an H100 (docs/gpu.md), which every other one is taken to be like.
     d.forward = 0.53, d.update = 0.47, d.decode = 0.64, d.read = 0.71, d.optimizer = 0.71, d.layer_seconds = 25e-6;
     d.note = str(fixed(d.operations * 1e-12, 0), " TFLOP/s and ", fixed(d.bandwidth * 1e-12, 2),
-                 " TB/s by its data sheet; shares reached as measured on an H100; between ranks 10 GB/s, assumed");
+                 " TB/s by its data sheet; shares reached as measured on an H100");
     return d;
   }
   throw Error(ErrorKind::usage,
               str("--gpu ", printable(name), ": expected one of ", join(names, ", "), did_you_mean(name, names)));
 }
 
+void set_link(Device& device, const std::string& link, int64_t ranks) {
+  if (ranks == 1) return;
+  const auto taken = [&](double bytes, const std::string& said) {
+    device.link = bytes;
+    device.note += str("; between ranks ", fixed(bytes * 1e-9, bytes < 10e9 ? 1 : 0), " GB/s", said);
+  };
+  if (link.empty() && device.memory == 0) return taken(1e9, ", assumed");
+  const bool one_host = ranks <= kRanksOfHost;
+  const std::string named = !link.empty()     ? link
+                            : device.nvlink   ? (one_host ? "nvlink" : "ib")
+                            : (one_host ? "pcie" : "ethernet");
+  std::vector<std::string> names;
+  for (const LinkRow& row : kLinks) {
+    if (named == row.name) return taken(row.bytes, str(", assumed of ", row.said));
+    names.emplace_back(row.name);
+  }
+  char* end = nullptr;
+  const double given = std::strtod(named.c_str(), &end);
+  if (*end != '\0' || !(given > 0) || given > 1e5) {
+    throw Error(ErrorKind::usage, str("--link ", printable(named), ": expected one of ", join(names, ", "),
+                                      " or a number of GB/s", did_you_mean(named, names)));
+  }
+  taken(given * 1e9, "");
+}
+
 Device here_device(Dtype dtype, int64_t threads) {
   constexpr int64_t kRows = 64, kWide = 1024, kNarrow = 16;
   threads = threads > 0 ? threads : usable_cores();
   const int64_t outputs = 512 * threads, many = 4 * outputs;
-  Device d{.name = "cpu", .link = 1e9};
+  Device d{.name = "cpu"};
   const auto logits = static_cast<double>(kRows * outputs);
   const double wide = head_seconds(kRows, outputs, kWide, threads) / logits;
   // Of a machine that was held up in one of the two the difference says nothing: at least half of the wide one is
@@ -120,7 +162,7 @@ Device here_device(Dtype dtype, int64_t threads) {
   d.half_width = 46, d.layer_seconds = 13e-6, d.cache = 32e6, d.token_seconds = 2.3e-6, d.number_seconds = 0.5e-9;
   d.note = str(threads, threads == 1 ? " thread" : " threads", ", measured now: ", fixed(d.operations * 1e-9, 0),
                " GFLOP/s of ", pairs ? "bf16 (twice f32, assumed)" : "f32", ", ", fixed(d.bandwidth * 1e-9, 1),
-               " GB/s, ", fixed(d.logit_seconds * 1e9, 2), " ns a logit; between ranks 1 GB/s, assumed");
+               " GB/s, ", fixed(d.logit_seconds * 1e9, 2), " ns a logit");
   return d;
 }
 

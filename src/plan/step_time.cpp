@@ -87,17 +87,30 @@ class TimePlanner {
                  rounds = std::max(r(), mine * r() / lanes);
     const double at_once = mine * r() / rounds;  // in the mean
     const double in_sight = keys(m, p(), p() + r()) / r();
+    const Round round = decode_round(m, at_once, in_sight);
+    phase("generate", prefill + rounds * round.seconds,
+          str(grouped(std::llround(mine * r())), " tokens a rank, ", std::llround(at_once),
+              " at once; weights and keys read: ", percent(round.reading / round.seconds, 0), " of it"));
+    // The longest response goes on when all others have ended: on a GPU such a round takes nearly as long as one of many.
+    const double longest_response = static_cast<double>(c_.rollout.response_length);
+    if (d_.memory == 0 || longest_response <= r()) return;
+    phase("generate, tail", (longest_response - r()) * decode_round(m, 1, in_sight).seconds,
+          "at most: one response of the allowed length, alone");
+  }
+
+  struct Round {
+    double seconds = 0, reading = 0;
+  };
+  // One token of each of so many sequences with so many keys in sight.
+  Round decode_round(const ModelConfig& m, double at_once, double in_sight) const {
     const double weights = block_multiply_adds(m) + head_multiply_adds(m);
     const double read =
         element() * (weights + at_once * in_sight * static_cast<double>(2 * m.num_key_value_heads * m.head_dim));
     const double operations = 2 * at_once * (weights + in_sight * key_multiply_adds(m));
     const double reading = read / (d_.bandwidth * d_.read * (read < d_.cache ? 4 : 1));
-    const double round = reading + operations / speed(m, d_.decode) +
-                         static_cast<double>(m.num_hidden_layers) * d_.layer_seconds +
-                         at_once * (logits(m) + d_.token_seconds);
-    phase("generate", prefill + rounds * round,
-          str(grouped(std::llround(mine * r())), " tokens a rank, ", std::llround(at_once),
-              " at once; weights and keys read: ", percent(reading / round, 0), " of it"));
+    return {reading + operations / speed(m, d_.decode) + static_cast<double>(m.num_hidden_layers) * d_.layer_seconds +
+                at_once * (logits(m) + d_.token_seconds),
+            reading};
   }
 
   // What norms, rotation, residuals and SwiGLU read and write at a token.
@@ -144,14 +157,12 @@ class TimePlanner {
     const double mine = trained_ / ranks_, again = epochs * (updates_ - 1) / updates_;
     const double of_head = d_.operations * (d_.head > 0 ? d_.head : d_.forward);
     const double distribution = 2 * head_multiply_adds(m) / of_head + logits(m) * kDistributionLogits;
-    const double copied = d_.memory > 0 ? 4 * static_cast<double>(m.vocab_size) / d_.link : 0;
+    const double copied = d_.memory > 0 ? 4 * static_cast<double>(m.vocab_size) / d_.host_link : 0;
     const double before = pass(m, mine, 1, 1, d_.forward) + mine * r() * logits(m) * (kDistributionLogits - 1);
     phase("likely tokens", before + mine * r() * (again * distribution + (1 + again) * copied),
           str(needs_.divergence->tokens, " of every token, and their distribution again in ",
               std::llround(updates_ - 1), " of ", std::llround(updates_), " updates",
-              copied > 0 ? "; logits go to the host over the same link as between ranks, what it makes of them is not "
-                           "counted"
-                         : ""));
+              copied > 0 ? "; logits go to the host, what it makes of them is not counted" : ""));
   }
 
   // Forward, two GEMMs backward, and what is computed again.

@@ -19,7 +19,9 @@ struct Device {
   double operations = 0;                       // a second, in dense GEMMs of the run's type; a multiply-add is two
   double bandwidth = 0;                        // bytes a second
   int64_t memory = 0;                          // bytes; 0: of the host
-  double link = 0;                             // bytes a second that a rank sends to another
+  bool nvlink = false;                         // to the others of its host
+  double link = 0;                             // bytes a second that a rank sends to another (set_link)
+  double host_link = 0;                        // bytes a second from a GPU to its host
   double forward = 0, update = 0, decode = 0;  // of operations
   double head = 0;                             // of operations: the LM head of a pass; 0: as the pass
   double read = 0, optimizer = 0;              // of bandwidth: weights, keys and values while decoding; moments
@@ -34,6 +36,10 @@ struct Device {
 Device gpu_named(const std::string& name, Dtype dtype);
 // This machine's CPU, measured by the program's own kernels. Half a second.
 Device here_device(Dtype dtype, int64_t threads);
+
+// How ranks are linked, one of nvlink, pcie, ib, ethernet or a number of GB/s; "" takes what the card has: NVLink or PCIe up
+// to 8 ranks, InfiniBand or Ethernet between hosts beyond. All but a number are assumptions (devices.cpp).
+void set_link(Device& device, const std::string& link, int64_t ranks);
 
 // Mean tokens; 0: as long as the config allows.
 struct MeanLengths {

@@ -50,7 +50,8 @@ TEST(step_time, the_step_that_was_measured_on_an_h100_comes_out_within_a_quarter
 
 TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchange) {
   const TrainConfig c = large_step();
-  const Device h100 = gpu_named("h100", Dtype::bf16);
+  Device h100 = gpu_named("h100", Dtype::bf16);
+  set_link(h100, "", 4);
   PlannedModels one = of_1_5b(c), four = of_1_5b(c);
   four.ranks = 4;
   const TimePlan alone = plan_time(c, one, h100, {}), shared = plan_time(c, four, h100, {});
@@ -73,6 +74,31 @@ TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchang
   EXPECT_EQ(moments(plan_memory(c, four)), moments(plan_memory(c, one)) / 4);
   EXPECT_GT(plan_memory(c, one).peak(), 40'000'000'000) << "56.5 GB were measured";
   EXPECT_LT(plan_memory(c, one).peak(), 80'000'000'000);
+}
+
+TEST(step_time, on_a_gpu_the_longest_response_goes_on_alone) {
+  const TrainConfig c = large_step();
+  const Device h100 = gpu_named("h100", Dtype::bf16);
+  EXPECT_EQ(seconds(plan_time(c, of_1_5b(c), h100, {}), "generate, tail"), 0) << "all are as long as allowed";
+  const double tail = seconds(plan_time(c, of_1_5b(c), h100, {.response = 520}), "generate, tail");
+  // 500 rounds, each of which reads the weights and starts 28 layers.
+  EXPECT_GT(tail, 500 * (2 * 1.54e9 / (3.35e12 * 0.71) + 28 * 25e-6));
+  EXPECT_LT(tail, 600 * (2 * 1.54e9 / (3.35e12 * 0.71) + 28 * 25e-6));
+}
+
+TEST(step_time, ranks_are_linked_as_the_card_is_or_as_said) {
+  const auto link = [](const char* card, const char* said, int64_t ranks) {
+    Device d = gpu_named(card, Dtype::bf16);
+    set_link(d, said, ranks);
+    return d.link;
+  };
+  EXPECT_EQ(link("h100", "", 8), link("rtx4090", "nvlink", 2));
+  EXPECT_EQ(link("h100", "", 16), link("rtx4090", "ib", 16));
+  EXPECT_EQ(link("rtx4090", "", 8), link("h100", "pcie", 8));
+  EXPECT_EQ(link("l40s", "", 9), link("h100", "ethernet", 8));
+  EXPECT_EQ(link("h100", "12.5", 8), 12.5e9);
+  EXPECT_GT(link("h100", "nvlink", 8), link("h100", "ib", 8));
+  for (const char* wrong : {"nvlnk", "0", "-1", "nan", "1e9", "5GB"}) EXPECT_THROW(link("h100", wrong, 8), Error);
 }
 
 TEST(step_time, what_is_computed_again_and_what_is_longer_costs) {
@@ -108,8 +134,9 @@ TEST(step_time, the_passes_of_a_trust_region_by_likely_tokens_are_counted_where_
               1e-3 * scored);
   EXPECT_EQ(seconds(plan, "update"), seconds(plain, "update"));
 
-  const Device h100 = gpu_named("h100", Dtype::bf16);
-  EXPECT_GT(seconds(plan_time(c, of_1_5b(c), h100, {}), "likely tokens"), 1.5 * tokens * 4 * 151936 / h100.link)
+  Device h100 = gpu_named("h100", Dtype::bf16);
+  set_link(h100, "", 2);
+  EXPECT_GT(seconds(plan_time(c, of_1_5b(c), h100, {}), "likely tokens"), 1.5 * tokens * 4 * 151936 / h100.host_link)
       << "logits go to the host";
   PlannedModels two = of_1_5b(c), one = of_1_5b(c);
   two.ranks = 2;

@@ -16,7 +16,7 @@ namespace ucas {
 namespace {
 
 struct PlanOptions {
-  std::string memory, out, gpu, shape;
+  std::string memory, out, gpu, shape, link;
   int64_t gpus = 1;
   MeanLengths lengths;
   bool json = false;
@@ -30,6 +30,8 @@ struct PlanOptions {
             "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
             "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
+    f.field("link", link,
+            "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a host");
     f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
     f.field("response_tokens", lengths.response, Range{0, 1e7},
             "mean response length in tokens; 0 = the maximum allowed");
@@ -98,9 +100,10 @@ int run_plan(const Words& words) {
         "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
         "takes f32), or plan with --dtype f32");
   }
-  const Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
-                        : timed ? here_device(config.dtype, config.threads)
-                                : Device{};
+  Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
+                  : timed ? here_device(config.dtype, config.threads)
+                          : Device{};
+  set_link(device, options.link, options.gpus);
   PlannedModels models = models_of_plan(config, options, head);
   PlanLimits limits = limits_here(options.out);
   if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's

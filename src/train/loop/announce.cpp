@@ -81,7 +81,9 @@ void say_plan_kept(const Training& t, const StepMeans& means) {
   try {
     PlannedModels models = planned_models(t.config, t.run.model_files());
     models.ranks = t.ranks->size();
-    const TimePlan plan = plan_time(t.config, models, here_device(t.config.dtype, at::get_num_threads()),
+    Device device = here_device(t.config.dtype, at::get_num_threads());
+    set_link(device, "", models.ranks);
+    const TimePlan plan = plan_time(t.config, models, device,
                                     {means.prompt / steps, means.response / steps});
     const double took = means.seconds / steps;
     const double off = plan.step() / took - 1;
