@@ -116,7 +116,6 @@ BACK = {
     ("model/gemm", "model/backend"): "block.h: sizes and rows of padded buffers, to be a header of their own",
     ("model/head", "model/backend"): "block.h: the same",
     ("model", "model/backend/gpu"): "transformer makes the head of a GPU: a back end makes its head",
-    ("sharding", "train/optimizer"): "shards of gradients ask the optimizer who keeps which moments",
     ("sharding", "train/state"): "agreement sends the best validated step, a type of the state",
     ("report", "report/page"): "report writes the page; benchmarks use its tables",
     ("report", "report/figures"): "study_figures writes the figures",
