@@ -170,13 +170,6 @@ class InWaves final : public GradientSchedule {
 
 }  // namespace
 
-int64_t Among::budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const {
-  if (!several() || reduce == Reduce::micro) return token_budget;
-  int64_t tokens = 0;
-  for (int64_t index : responses) tokens += batch.responses[index].length_with_inserts();
-  return std::min(token_budget, std::max<int64_t>(tokens / ranks->size(), 1));
-}
-
 std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model,
                                                 std::span<const NamedTensor> parameters, std::span<double> metrics) {
   if (among.reduce == Reduce::micro) return std::make_unique<InWaves>(among, metrics, model, parameters);

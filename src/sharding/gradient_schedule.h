@@ -14,7 +14,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/batch.h"
 #include "core/optimizer_config.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
@@ -31,8 +30,6 @@ struct Among {
   std::vector<int64_t> owners = {};  // by parameter (Optimizer::owners()); alone: none
 
   bool several() const { return ranks != nullptr && !ranks->alone(); }
-  // With sums there is a micro-batch for each rank at least.
-  int64_t budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const;
 };
 
 class GradientSchedule {

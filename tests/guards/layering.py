@@ -78,7 +78,7 @@ ALLOWED = {
     "progress": "core stats records records/run report report/causes",
     "sharding": "core kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
-    "train/signals": "core sections kernels model model/tensor model/gemm model/head sharding",
+    "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/tokenizer verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",

@@ -169,7 +169,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
   for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
   const bool share = network.body->shares_prefixes();
-  const auto micros = micro_batches(batch, responses, among.budget_of(token_budget, batch, responses), share);
+  const auto micros = micro_batches(*network.body, batch, responses, token_budget, among, /*head=*/false);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);
     auto take = [&](std::span<const float> from) {

@@ -106,7 +106,7 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   const bool share = phi.shares_prefixes();
   std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
   std::erase_if(all, [&](int64_t i) { return !batch.responses[i].trained; });  // masked responses train nothing
-  const auto micros = micro_batches(batch, all, among.budget_of(token_budget, batch, all), share);
+  const auto micros = micro_batches(phi, batch, all, token_budget, among);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);
     HeadStats stats = response_stats(phi, packed, kTemperature);

@@ -54,11 +54,10 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
 }
 
 // Micro-batches of some of the mini-batch's responses.
-std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
+std::vector<PackedResponses> packed_micros(Model& model, const ObjectiveInput& in, std::span<const int64_t> responses) {
   std::vector<PackedResponses> micros;
-  const int64_t budget = in.among.budget_of(in.token_budget, in.batch, responses);
-  for (const auto& some : micro_batches(in.batch, responses, budget, share)) {
-    micros.push_back(pack_responses(in.batch, some, share));
+  for (const auto& some : micro_batches(model, in.batch, responses, in.token_budget, in.among)) {
+    micros.push_back(pack_responses(in.batch, some, model.shares_prefixes()));
   }
   return micros;
 }
@@ -105,8 +104,8 @@ bool selects_now(const Method& method) {
 GradientPass::GradientPass(Model& model, const ObjectiveInput& in) : model_(model), in_(in) {
   std::vector<int64_t> loud, silent;
   for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
-  learning_ = packed_micros(in, loud, model.shares_prefixes());
-  silent_ = packed_micros(in, silent, model.shares_prefixes());
+  learning_ = packed_micros(model, in, loud);
+  silent_ = packed_micros(model, in, silent);
   if (selects_now(in.method)) marks_ = select_now(model, in, learning_);
   LossArrays whole;                // counts alone matter here
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
