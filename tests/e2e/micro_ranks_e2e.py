@@ -16,6 +16,7 @@ KINDS = {
                  "--lora.rank", 3, "--lora.modules_to_save", "embed_tokens", "--update.epochs", 2),
     "one": ("--update.micro_batch_tokens", 65536),  # micro-batch in each mini-batch: most ranks have none
     "silent": ("--objective.keep_mixed_groups", "false", "--method.name", "grpo"),  # responses that are only logged
+    "chosen": ("--method.name", "clip_cov"),  # tokens, by the policy before each update
     "critic": ("--method.name", "ppo"),
     "prm": ("--method.name", "prime"),
 }

@@ -72,8 +72,7 @@ std::string difference(const Result& a, const Result& b) {
 }
 
 // Two updates' gradients, one after the other, as a training takes them; the second's, of those that are here.
-Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard shard) {
-  const Learnt of(model);
+Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard shard, const Learnt& of) {
   Optimizer optimizer(model.trainable(), {});
   if (ranks != nullptr) optimizer.shard_over(*ranks, Shard::gradients);
   const size_t N = of.batch.token.size();
@@ -92,6 +91,10 @@ Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard sh
     result.gradient[parameters[i].name] = to_host(parameters[i].tensor.grad().reshape({-1}));
   }
   return result;
+}
+
+Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard shard) {
+  return learn(model, budget, ranks, reduce, shard, Learnt(model));
 }
 
 std::unique_ptr<Model> model_of(const ModelOptions& options) {
@@ -171,6 +174,43 @@ TEST(gradients_by_micro_batches, have_the_bits_of_one_process_on_any_number_of_r
           EXPECT_EQ(difference(all, one), "");
         }
       }
+    }
+  }
+}
+
+// Clip-Cov, KL-Cov and the 80/20 rule look at all tokens before they choose: each rank at its part of them.
+TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bits_for_one_pass_of_all_ranks) {
+  for (const char* name : {"clip_cov", "kl_cov", "forking_tokens"}) {
+    for (const char* scope : {"micro", "mini"}) {
+      SCOPED_TRACE(str(name, " ", scope));
+      const auto learnt = [&](Model& model) {
+        Learnt of(model);
+        of.method = make_method(name);
+        ucas::apply(*of.method, {{"ratio", 0.2, "ratio", false}, {"lb", 0.05, "lb", false}}, false);
+        ucas::apply(*of.method, {{"scope", std::string(scope), "scope", false}});
+        EXPECT_TRUE(selects_now(*of.method));
+        return of;
+      };
+      const std::unique_ptr<Model> alone = model_of({});
+      const Learnt of = learnt(*alone);
+      const double before = alone->work().operations;
+      const Result one = learn(*alone, 30, nullptr, Reduce::micro, Shard::moments, of);
+      const double operations = alone->work().operations - before;
+      std::mutex mutex;
+      Result all;
+      double of_all = 0;
+      ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
+        const std::unique_ptr<Model> model = model_of({});
+        const Learnt mine_of = learnt(*model);
+        const double mine_before = model->work().operations;
+        Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::gradients, mine_of);
+        const std::lock_guard lock(mutex);
+        of_all += model->work().operations - mine_before;
+        all.gradient.merge(mine.gradient);
+        all.metrics = mine.metrics, all.record = mine.record;
+      });
+      EXPECT_EQ(difference(all, one), "");
+      EXPECT_NEAR(of_all / operations, 1, 1e-9) << "no rank does what another has done";
     }
   }
 }
