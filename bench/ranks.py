@@ -54,7 +54,7 @@ def train(out, *more):
     return ["train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path(out),
             "--threads", 1, "--data.train_batch_size", 6, "--data.gen_batch_size", 6, "--update.mini_batch_size", 3,
             "--rollout.n", 8, "--objective.keep_mixed_groups", "false", "--train.test_freq", 0, "--data.val_files", "",
-            "--update.micro_batch_tokens", 64, "--update.reduce", "ordered", *more]
+            "--update.micro_batch_tokens", 64, "--update.reduce", "micro", *more]
 
 
 def rows(run):

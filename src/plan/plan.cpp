@@ -92,14 +92,30 @@ class Planner {
     shared_kept("masters", policy_.masters, "f32 of the trained matrices", true);
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
-    const bool shared = ranks_ > 1 && c_.update.shard == Shard::gradients;
-    auto& gradients = part("gradients", str("f32, ", trained, shared ? str(", 1 / ", ranks_, " and a block") : ""));
-    for (size_t phase = kGenerate; phase < kPhases; ++phase) {
-      gradients[phase] = shared ? share(policy_.gradients) : policy_.gradients;
-    }
-    if (shared) gradients[kUpdate] += policy_.passing - share(policy_.passing);
+    const Gradients kept = gradients_of(policy_, c_.update.shard);
+    auto& gradients = part("gradients", str("f32, ", trained, kept.note));
+    for (size_t phase = kGenerate; phase < kPhases; ++phase) gradients[phase] = kept.always;
+    gradients[kUpdate] += kept.in_a_pass;
+    part("exchange", "gradients on their way to another rank")[kUpdate] = kept.exchanged;
     shared_kept("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained), false);
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
+  }
+
+  // Of what a model trains: what a rank keeps from update to update, what a backward pass has beside that, and buffers
+  // of what travels (sharding/sharded_gradients.h).
+  struct Gradients {
+    int64_t always = 0, in_a_pass = 0, exchanged = 0;
+    std::string note = "";
+  };
+  Gradients gradients_of(const ModelMemory& m, Shard shard) const {
+    const bool micro = c_.update.reduce == Reduce::micro, several = ranks_ > 1;
+    if (!several) return {m.gradients, micro ? m.passing : 0, 0, micro ? ", and a block's of a micro-batch" : ""};
+    if (!micro && shard == Shard::moments) return {.always = m.gradients};
+    const int64_t own = share(m.gradients), all = shard == Shard::moments ? m.gradients : m.passing;
+    const std::string note =
+        str(", 1 / ", ranks_, shard == Shard::moments ? " and all of a micro-batch" : " and a block");
+    if (!micro) return {own, all - share(all), 0, note};
+    return {own, all, 2 * std::min(all, 4 * kExchangeElements), note};
   }
 
   // Whole models beside the policy, with what trains them.
@@ -125,8 +141,10 @@ class Planner {
     const ModelMemory m = model_memory(model, c_.auxiliary_model_options(), &optimizer, head);
     auto& bytes = part(name, "weights, gradients, moments");
     const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
-    bytes.assign(kPhases, m.kept() - masters - moments);
-    bytes[kLoad] += masters - m.gradients;
+    const Gradients gradients = gradients_of(m, c_.update.reduce == Reduce::micro ? c_.update.shard : Shard::moments);
+    bytes.assign(kPhases, m.kept() - m.gradients + gradients.always - masters - moments);
+    bytes[kLoad] += masters - gradients.always;
+    bytes[kLearn] += gradients.in_a_pass + gradients.exchanged;
     bytes[kSave] += masters + (gpu_ == 0 ? moments : 0);  // as in shared_kept
     auxiliary_state_ += 4 * m.trained + m.moments;
   }

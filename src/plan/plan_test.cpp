@@ -174,6 +174,27 @@ TEST(memory_plan, ranks_share_gradients_but_those_that_a_backward_pass_has) {
   EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), 4 * n);
 }
 
+// Beside what was added up: a block's gradients, or under ZeRO-1 on several ranks all, and buffers of as much.
+TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_zero) {
+  TrainConfig c = small_training();
+  c.update.reduce = Reduce::micro;
+  PlannedModels models = models_of(c);
+  const ModelMemory m = model_memory(small(), {}, nullptr);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), m.gradients);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "update"), m.gradients + m.passing);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 0);
+  models.ranks = 4;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), m.gradients / 4);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "update"), m.gradients / 4 + m.gradients);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 2 * m.gradients);
+  c.update.shard = Shard::gradients;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "update"), m.gradients / 4 + m.passing);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 2 * m.passing);
+  models.policy.num_hidden_layers = 400;
+  c.update.shard = Shard::moments;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 8 * kExchangeElements) << "two buffers of 64 MiB";
+}
+
 TEST(memory_plan, ranks_share_masters_and_moments_but_where_they_are_read_or_written) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;

@@ -188,8 +188,16 @@ class TimePlanner {
     const auto trained = static_cast<double>(memory.trained);
     const double bytes = trained * (8 + (8 + (c_.dtype == Dtype::bf16 ? 2 : 0) + 4) / ranks_) +
                          2 * static_cast<double>(memory.moments) / ranks_;
-    phase("optimizer", updates_ * bytes / (d_.bandwidth * d_.optimizer),
+    // And those of each micro-batch set to zero, read, and added.
+    const double added = c_.update.reduce == Reduce::micro ? backward_passes(epochs, updates_) * trained * 16 : 0;
+    phase("optimizer", (updates_ * bytes + added) / (d_.bandwidth * d_.optimizer),
           str(word_of(c_.optimizer.moments), " moments", ranks_ > 1 ? ", shared out" : ""));
+  }
+
+  // Micro-batches of a rank in so many updates.
+  double backward_passes(double epochs, double updates) const {
+    const double tokens = trained_ / ranks_ * epochs * (p() + r());
+    return std::max(updates, tokens / static_cast<double>(c_.update.micro_batch_tokens));
   }
 
   // Bytes of a model: its gradients so many times, and its parameters as they are broadcast.
@@ -201,18 +209,20 @@ class TimePlanner {
   // Gradients are summed, updated parameters broadcast, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
-    // Shares of gradients are summed after every pass, not every update.
-    const double passes = c_.update.shard == Shard::moments
-                              ? 2 * updates_
-                              : std::max(updates_, trained_ / ranks_ * static_cast<double>(c_.update.epochs) *
-                                                       (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens));
-    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), passes, updates_);
+    // Gradients by owner travel after every pass, not every update.
+    const auto passes = [&](bool by_owner, double epochs, double updates) {
+      return by_owner ? backward_passes(epochs, updates) : 2 * updates;
+    };
+    const bool micro = c_.update.reduce == Reduce::micro;
+    const double of_policy = passes(c_.update.gradients_by_owner(), static_cast<double>(c_.update.epochs), updates_);
+    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), of_policy, updates_);
     const ModelOptions beside = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);
-      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), 2 * updates, updates);
+      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), passes(micro, 1, updates),
+                         updates);
     }
-    if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), 2, 1);
+    if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), passes(micro, 1, 1), 1);
     double rows = sampled_ * r() * kRowBytes / 12;
     if (needs_.divergence && updates_ > 1)
       rows += 2 * trained_ * r() * 8 * static_cast<double>(needs_.divergence->tokens);

@@ -50,26 +50,25 @@ class Local final : public GradientSchedule {
   const std::vector<NamedTensor> parameters_;
 };
 
+// Metrics of all ranks, one after the other.
+std::vector<std::string> gather_metrics(Ranks& ranks, std::span<const double> metrics) {
+  return ranks.all_gather("gathering the metrics of losses", bytes_of(metrics));
+}
+void add_to(std::span<double> sum, std::span<const double> part) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+}
+
 class OverRanks : public GradientSchedule {
  public:
   OverRanks(Ranks& ranks, std::span<double> metrics) : ranks_(ranks), metrics_(metrics) {}
+  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
 
  protected:
-  // Each rank's share, one rank after the other: gradients and metrics go from rank to rank, and the last one's to all.
-  void in_turn(std::span<const at::Tensor> gradients, int64_t micros, const Work& work) {
-    std::string bytes = bytes_of(metrics_);
-    ranks_.in_turn("adding gradients in turn", gradients, bytes, [&] {
-      read_bytes(bytes, metrics_);
-      work_off(share_of(ranks_, micros), work);
-      bytes = bytes_of(metrics_);
-    });
-    read_bytes(bytes, metrics_);
-  }
   void sum_metrics() {
     std::vector<double> sum(metrics_.size()), part(metrics_.size());
-    for (const std::string& bytes : ranks_.all_gather("summing the metrics of losses", bytes_of(metrics_))) {
+    for (const std::string& bytes : gather_metrics(ranks_, metrics_)) {
       read_bytes(bytes, part);
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+      add_to(sum, part);
     }
     std::ranges::copy(sum, metrics_.begin());
   }
@@ -83,7 +82,6 @@ class Summed final : public OverRanks {
   Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients)
       : OverRanks(ranks, metrics), gradients_(std::move(gradients)) {}
   void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
-  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
   void finish() override {
     ranks_.all_reduce("summing gradients", gradients_);
     sum_metrics();
@@ -93,76 +91,93 @@ class Summed final : public OverRanks {
   const std::vector<at::Tensor> gradients_;
 };
 
-// update.reduce = "ordered": the bits of one process, one rank at a time.
-class Ordered final : public OverRanks {
- public:
-  Ordered(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients)
-      : OverRanks(ranks, metrics), gradients_(std::move(gradients)) {}
-  void learn(int64_t micros, const Work& work) override { in_turn(gradients_, micros, work); }
-  void read(int64_t micros, const Work& work) override { in_turn({}, micros, work); }
-  void finish() override {}
-
- private:
-  const std::vector<at::Tensor> gradients_;
-};
-
-// update.shard = "gradients": a block's gradients go to their owners as the backward pass leaves it.
+// And update.shard = "gradients": a block's gradients go to their owners as the backward pass leaves it.
 class SummedShards final : public OverRanks {
  public:
-  SummedShards(Ranks& ranks, std::span<double> metrics, ShardedGradients& shards)
-      : OverRanks(ranks, metrics), shards_(shards) {}
+  SummedShards(Ranks& ranks, std::span<double> metrics, Model& model, std::span<const NamedTensor> parameters,
+               const std::vector<int64_t>& owners)
+      : OverRanks(ranks, metrics), shards_(model, parameters, owners, ranks, {Reduce::sum, Shard::gradients}) {}
   // As many passes on every rank, with or without work.
   void learn(int64_t micros, const Work& work) override {
     shards_.begin();
     const RankShare mine = share_of(ranks_, micros);
     for (int64_t i = 0; i < (micros + ranks_.size() - 1) / ranks_.size(); ++i) {
       const int64_t micro = mine.first + i;
-      shards_.pass(micro < mine.last ? [&] { work(micro); } : std::function<void()>());
+      shards_.pass(micro < mine.last ? [&] { work(micro); } : std::function<void()>(), ranks_.size());
     }
   }
-  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
   void finish() override { sum_metrics(); }
 
  private:
-  ShardedGradients& shards_;
+  ShardedGradients shards_;
 };
 
-class OrderedShards final : public OverRanks {
+// update.reduce = "micro": waves of one micro-batch for each rank.
+class InWaves final : public GradientSchedule {
  public:
-  OrderedShards(Ranks& ranks, std::span<double> metrics, ShardedGradients& shards)
-      : OverRanks(ranks, metrics), shards_(shards) {}
+  InWaves(const Among& among, std::span<double> metrics, Model& model, std::span<const NamedTensor> parameters)
+      : alone_(among.ranks == nullptr ? alone() : nullptr),
+        ranks_(alone_ ? *alone_ : *among.ranks),
+        metrics_(metrics),
+        before_(metrics.begin(), metrics.end()),
+        shards_(model, parameters, among.owners, ranks_, {Reduce::micro, among.shard}) {}
+
   void learn(int64_t micros, const Work& work) override {
+    learnt_ = micros;
     shards_.begin();
-    for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
-      const RankShare share{micros * rank / ranks_.size(), micros * (rank + 1) / ranks_.size()};
-      work_off(share, [&](int64_t micro) { shards_.pass_of(rank, [&] { work(micro); }); });
-      const std::string mine = rank == ranks_.rank() ? bytes_of(metrics_) : "";
-      read_bytes(ranks_.all_gather("telling the metrics of losses", mine)[static_cast<size_t>(rank)], metrics_);
+    for (int64_t first = 0; first < micros; first += ranks_.size()) {
+      const int64_t micro = first + ranks_.rank();
+      shards_.pass(micro < micros ? [&] { note(micro, work); } : std::function<void()>(),
+                   std::min(ranks_.size(), micros - first));
     }
   }
-  void read(int64_t micros, const Work& work) override { in_turn({}, micros, work); }
-  void finish() override {}
+  void read(int64_t micros, const Work& work) override {
+    read_ = micros;
+    for (int64_t micro = ranks_.rank(); micro < micros; micro += ranks_.size()) note(micro, work);
+  }
+  // Those of each micro-batch from zero, added in their order as well.
+  void finish() override {
+    const size_t n = metrics_.size();
+    std::vector<std::vector<double>> of_ranks;
+    for (const std::string& bytes : gather_metrics(ranks_, noted_)) {
+      read_bytes(bytes, of_ranks.emplace_back(bytes.size() / sizeof(double)));
+    }
+    std::vector<size_t> next(of_ranks.size());
+    std::ranges::copy(before_, metrics_.begin());
+    for (const int64_t micros : {learnt_, read_}) {
+      for (int64_t micro = 0; micro < micros; ++micro) {
+        const auto rank = static_cast<size_t>(micro % ranks_.size());
+        add_to(metrics_, std::span(of_ranks[rank]).subspan(n * next[rank]++, n));
+      }
+    }
+  }
 
  private:
-  ShardedGradients& shards_;
+  void note(int64_t micro, const Work& work) {
+    std::ranges::fill(metrics_, 0.0);
+    work(micro);
+    noted_.insert(noted_.end(), metrics_.begin(), metrics_.end());
+  }
+
+  const std::unique_ptr<Ranks> alone_;
+  Ranks& ranks_;
+  const std::span<double> metrics_;
+  const std::vector<double> before_;
+  std::vector<double> noted_;  // of each micro-batch here
+  int64_t learnt_ = 0, read_ = 0;
+  ShardedGradients shards_;
 };
 
 }  // namespace
 
-int64_t Among::budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const {
-  if (!several() || ordered) return token_budget;
-  int64_t tokens = 0;
-  for (int64_t index : responses) tokens += batch.responses[index].length_with_inserts();
-  return std::min(token_budget, std::max<int64_t>(tokens / ranks->size(), 1));
-}
-
-std::unique_ptr<GradientSchedule> make_schedule(const Among& among, std::span<const NamedTensor> parameters,
-                                                std::span<double> metrics) {
+std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model,
+                                                std::span<const NamedTensor> parameters, std::span<double> metrics) {
+  if (among.reduce == Reduce::micro) return std::make_unique<InWaves>(among, metrics, model, parameters);
   if (!among.several()) return std::make_unique<Local>(parameters);
   Ranks& ranks = *among.ranks;
-  if (among.shards != nullptr && among.ordered) return std::make_unique<OrderedShards>(ranks, metrics, *among.shards);
-  if (among.shards != nullptr) return std::make_unique<SummedShards>(ranks, metrics, *among.shards);
-  if (among.ordered) return std::make_unique<Ordered>(ranks, metrics, gradients_of(parameters));
+  if (among.shard == Shard::gradients) {
+    return std::make_unique<SummedShards>(ranks, metrics, model, parameters, among.owners);
+  }
   return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters));
 }
 

@@ -1,7 +1,10 @@
 // Which micro-batches of an update this process works off, and how gradients and metrics become those of the whole
-// mini-batch. Alone: all of them, and nothing travels. Of several ranks each takes some, the same ones as one process
-// would make; update.reduce and update.shard say how sums travel. GradientPass and the auxiliary models know nothing of
-// ranks beyond this.
+// mini-batch. Alone: all of them, and nothing travels. Of several ranks each takes some; update.reduce and update.shard
+// say how sums travel. GradientPass and the auxiliary models know nothing of ranks beyond this.
+// By `sum` each rank takes neighbours, and gradients grow where they lie. By `micro`
+//   G = ((g_0 + g_1) + g_2) + ..,
+// g_m the gradient of micro-batch m alone, from zero: m goes to rank m mod N, and after each wave of N micro-batches
+// who owns a parameter adds what the ranks have of it, in their order. So no bit of G depends on N or on update.shard.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +12,24 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <vector>
 
-#include "core/batch.h"
+#include "core/optimizer_config.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
+#include "train/update/config.h"
 
 namespace ucas {
 
-class ShardedGradients;
-
 // The ranks that share an update.
 struct Among {
-  Ranks* ranks = nullptr;              // null: this process alone
-  bool ordered = false;                // the bits of one process, else sums
-  ShardedGradients* shards = nullptr;  // where each rank keeps the gradients of some parameters alone (ZeRO-2)
+  Ranks* ranks = nullptr;  // null: this process alone
+  Reduce reduce = Reduce::sum;
+  Shard shard = Shard::moments;
+  std::vector<int64_t> owners = {};  // by parameter (Optimizer::owners()); alone: none
 
   bool several() const { return ranks != nullptr && !ranks->alone(); }
-  // With sums there is a micro-batch for each rank at least.
-  int64_t budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const;
 };
 
 class GradientSchedule {
@@ -43,9 +45,10 @@ class GradientSchedule {
   virtual void finish() = 0;
 };
 
-// `metrics` is read and written until finish(). Several ranks: every call of the schedule is made by all of them.
-std::unique_ptr<GradientSchedule> make_schedule(const Among& among, std::span<const NamedTensor> parameters,
-                                                std::span<double> metrics);
+// For one update of `parameters` of this model, or of what is built on it. `metrics` is read and written until
+// finish(). Several ranks: every call of the schedule is made by all of them. Borrows all but `parameters`.
+std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model,
+                                                std::span<const NamedTensor> parameters, std::span<double> metrics);
 
 // Metrics made of doubles alone.
 template <class Metrics>

@@ -9,7 +9,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,15 +52,15 @@ class Ranks {
   virtual void all_reduce(const char* what, std::span<const at::Tensor> tensors) = 0;
   // In place at rank r: the sum over all ranks of what is for r. What it is elsewhere then is not said.
   virtual void reduce(const char* what, OfRanks to) = 0;
+  // Reduce-scatter in the order of ranks, the bits of additions in one process: at rank r, sums[i] += to[r][i] of rank
+  // 0, then of rank 1, .., of rank givers - 1. `to` has the same shapes on all ranks; from rank `givers` on its values
+  // are not read. `sums` are like to[r]. f32, contiguous, on one device.
+  virtual void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) = 0;
   // In place: what is of rank r becomes r's on all.
   virtual void broadcast(const char* what, OfRanks from) = 0;
   void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);
   // Point to point, in place; only these two ranks call. A collective comes before a series of these.
   virtual void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) = 0;
-  // Each rank's turn(), one after the other: what a rank leaves in `tensors` and `bytes` the next one finds there, and
-  // all have what the last one left.
-  virtual void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
-                       const std::function<void()>& turn) = 0;
 
   // Atomic counter on the store, 0 at first: adds and returns the sum.
   virtual int64_t add_to_counter(const std::string& name, int64_t more) = 0;

@@ -16,6 +16,7 @@
 #include "sharding/ranks.h"
 #include "sharding/ranks_device.h"
 #include "sharding/rendezvous.h"
+#include "train/update/config.h"
 
 namespace ucas {
 
@@ -33,7 +34,7 @@ struct Header {
 };
 constexpr size_t kNameBytes = 64;
 
-enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, send, in_turn };
+enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, send, add_in_order };
 
 uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
   uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
@@ -56,6 +57,32 @@ int64_t bytes_in(Ranks::OfRanks lists) {
   int64_t sum = 0;
   for (const std::vector<at::Tensor>& list : lists) sum += bytes_in(list);
   return sum;
+}
+
+int64_t elements_in(std::span<const at::Tensor> tensors) {
+  int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += tensor.numel();
+  return sum;
+}
+const at::Tensor& any_of(Ranks::OfRanks lists) {
+  return std::ranges::find_if(lists, [](const auto& list) { return !list.empty(); })->front();
+}
+
+// Some elements of tensors that lie end to end, as far as there are so many.
+struct Elements {
+  int64_t first = 0, most = 0;
+  int64_t among(int64_t all) const { return std::clamp<int64_t>(all - first, 0, most); }
+};
+// use(flat part, which tensor it is of, where it begins there) for what of each tensor is among them.
+template <class Use>
+void each_part(std::span<const at::Tensor> tensors, const Elements& some, Use use) {
+  int64_t before = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const int64_t n = tensors[i].numel(), begin = std::max<int64_t>(some.first - before, 0),
+                  end = std::min(some.first + some.most - before, n);
+    if (begin < end) use(tensors[i].view({-1}).narrow(0, begin, end - begin), i, begin);
+    before += n;
+  }
 }
 
 class GlooRanks final : public Ranks {
@@ -113,6 +140,16 @@ class GlooRanks final : public Ranks {
     }
   }
 
+  // All-to-all of so many elements at a time that the buffers stay small.
+  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
+    const at::NoGradGuard no_grad;
+    begin(Kind::add_in_order, what, bytes_in(to));
+    int64_t longest = 0;
+    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
+    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
+    for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
+  }
+
   using Ranks::broadcast;
   void broadcast(const char* what, OfRanks from) override {
     begin(Kind::broadcast, what, bytes_in(from));
@@ -136,22 +173,6 @@ class GlooRanks final : public Ranks {
     }
   }
 
-  void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
-               const std::function<void()>& turn) override {
-    begin(Kind::in_turn, what, bytes_in(tensors));
-    if (rank_ > 0) {
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, rank_ - 1); });
-      bytes = receive_bytes(what, rank_ - 1);
-    }
-    turn();
-    if (rank_ + 1 < size_) {
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, rank_ + 1); });
-      send_bytes(what, bytes, rank_ + 1);
-    }
-    broadcast(what, tensors, size_ - 1);
-    bytes = all_gather(what, rank_ + 1 == size_ ? bytes : "").back();
-  }
-
   int64_t add_to_counter(const std::string& name, int64_t more) override {
     int64_t sum = 0;
     called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
@@ -159,6 +180,41 @@ class GlooRanks final : public Ranks {
   }
 
  private:
+  // These elements of each owner's list.
+  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
+                         const Elements& some) {
+    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(givers);
+    std::vector<int64_t> sent(to.size()), received(to.size());
+    int64_t all_sent = 0, all_received = 0;
+    for (size_t r = 0; r < to.size(); ++r) {
+      if (r == self) continue;
+      if (self < n) all_sent += sent[r] = some.among(elements_in(to[r]));
+      if (r < n) all_received += received[r] = some.among(elements_in(to[self]));
+    }
+    const at::TensorOptions options = any_of(to).options().requires_grad(false);
+    const at::Tensor out = at::empty({all_sent}, options), in = at::empty({all_received}, options);
+    int64_t at = 0;
+    for (size_t r = 0; r < to.size(); ++r) {
+      if (sent[r] == 0) continue;
+      each_part(to[r], some, [&](const at::Tensor& part, size_t, int64_t) {
+        out.narrow(0, at, part.numel()).copy_(part);
+        at += part.numel();
+      });
+    }
+    bytes_ += static_cast<int64_t>(out.nbytes());
+    at::Tensor carried_out = carried(out), carried_in = carried(in);
+    called(what, [&] { group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent)->wait(); });
+    if (!carried_in.is_same(in)) in.copy_(carried_in);
+    at = 0;
+    for (size_t r = 0; r < n; ++r) {
+      each_part(sums, some, [&](const at::Tensor& sum, size_t i, int64_t first) {
+        const int64_t count = sum.numel();
+        sum.add_(r == self ? to[self][i].view({-1}).narrow(0, first, count) : in.narrow(0, at, count));
+        if (r != self) at += count;
+      });
+    }
+  }
+
   // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
   template <class Send>
   void each_large(std::span<const at::Tensor> tensors, Send send) {
@@ -291,21 +347,6 @@ class GlooRanks final : public Ranks {
   void receive(const char* what, const at::Tensor& tensor, int64_t from) {
     std::vector<at::Tensor> one{tensor};
     called(what, [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
-  }
-  void send_bytes(const char* what, const std::string& bytes, int64_t to) {
-    const auto length = static_cast<int64_t>(bytes.size()) + 1;
-    bytes_ += length;
-    send(what, tensor_of(&length, sizeof length), to);
-    send(what, tensor_of(bytes.c_str(), static_cast<size_t>(length)), to);
-  }
-  std::string receive_bytes(const char* what, int64_t from) {
-    int64_t length = 0;
-    const at::Tensor of_length = at::empty({static_cast<int64_t>(sizeof length)}, at::kByte);
-    receive(what, of_length, from);
-    std::memcpy(&length, of_length.const_data_ptr(), sizeof length);
-    const at::Tensor content = at::empty({length}, at::kByte);
-    receive(what, content, from);
-    return {static_cast<const char*>(content.const_data_ptr()), static_cast<size_t>(length - 1)};
   }
 
   const int64_t rank_, size_;

@@ -1,23 +1,19 @@
 // Ranks as processes of their own, over Gloo on this machine.
 #include "sharding/ranks.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
+#include <cmath>
 #include <thread>
 
 #include "base/error.h"
@@ -25,68 +21,17 @@
 #include "model/transformer.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
+#include "support/engine/process_ranks.h"
 #include "support/patience.h"
 #include "train/optimizer/optimizer.h"
+#include "train/update/config.h"
 
 namespace ucas {
 namespace {
 
-int64_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(socket);
-  return ntohs(address.sin_port);
-}
-
-using Joining = std::function<std::unique_ptr<Ranks>(int64_t rank)>;
-
-// Runs body(ranks) in `size` processes that join so; gives what each says is wrong, "" if nothing.
-std::vector<std::string> in_processes(int64_t size, const Joining& joined,
-                                      const std::function<std::string(Ranks&)>& body) {
-  std::vector<std::pair<pid_t, int>> children;
-  for (int64_t rank = 0; rank < size; ++rank) {
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      at::set_num_threads(1);         // a fork has none of the pool's
-      std::signal(SIGPIPE, SIG_IGN);  // as main() does: another rank may be gone
-      std::string said;
-      try {
-        const std::unique_ptr<Ranks> ranks = joined(rank);
-        said = body(*ranks);
-        ranks->barrier("the end");
-      } catch (const std::exception& e) {
-        said += str("threw: ", e.what());
-      }
-      if (write(ends[1], said.data(), said.size()) < 0) _exit(3);
-      _exit(0);
-    }
-    close(ends[1]);
-    children.emplace_back(child, ends[0]);
-  }
-  std::vector<std::string> all;
-  for (const auto& [child, end] : children) {
-    std::string said;
-    char part[512];
-    for (ssize_t n = 0; (n = read(end, part, sizeof part)) > 0;) said.append(part, static_cast<size_t>(n));
-    close(end);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) said += str("ended by signal ", WTERMSIG(status));
-    all.push_back(said);
-  }
-  return all;
-}
-std::vector<std::string> in_processes(int64_t size, const std::function<std::string(Ranks&)>& body) {
-  const int64_t port = free_port();
-  return in_processes(size, [&](int64_t rank) { return make_gloo_ranks(rank, size, "127.0.0.1", port); }, body);
-}
+using testing::free_port;
+using testing::in_processes;
+using testing::Joining;
 
 TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
   for (int64_t size : {2, 3}) {
@@ -125,18 +70,46 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
   }
 }
 
-TEST(ranks, in_turn_hands_on_what_each_leaves) {
-  const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
-    at::Tensor sum = at::full({50}, ranks.leads() ? 1.0 : 99.0, at::kFloat);
-    std::string order = ranks.leads() ? "" : "?";
-    ranks.in_turn("turns", {{sum}}, order, [&] {
-      sum.mul_(2).add_(static_cast<double>(ranks.rank()));
-      order += std::to_string(ranks.rank());
+// What rank r has for an owner: numbers whose sum depends on its order.
+std::vector<std::vector<at::Tensor>> in_order_of(int64_t rank, int64_t size, int64_t large) {
+  std::vector<std::vector<at::Tensor>> to(static_cast<size_t>(size));
+  const auto made = [&](int64_t n, double phase) {
+    return at::arange(n, at::kFloat).mul_(0.37).add_(phase + static_cast<double>(rank)).sin_().mul_(std::pow(10, rank));
+  };
+  to[0] = {made(7, 1).view({7, 1}), made(large, 2)};
+  if (size > 2) to[2] = {made(300, 3).view({3, 100})};  // rank 1 owns nothing
+  return to;
+}
+
+TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_others_own) {
+  for (const int64_t size : {2, 3, 4}) {
+    const int64_t large = size == 4 ? kExchangeElements / size + 1001 : 5000;  // in two exchanges, or one
+    const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
+      for (const int64_t givers : {size, int64_t{1}, size - 1}) {
+        const auto self = static_cast<size_t>(ranks.rank());
+        const auto like = in_order_of(0, size, large);
+        std::vector<at::Tensor> sums, expected;
+        for (const at::Tensor& one : like[self]) {
+          sums.push_back(one.mul(0.123));
+          expected.push_back(one.mul(0.123));
+        }
+        for (int64_t r = 0; r < givers; ++r) {
+          const auto of_rank = in_order_of(r, size, large)[self];
+          for (size_t i = 0; i < expected.size(); ++i) expected[i].add_(of_rank[i]);
+        }
+        const int64_t before = ranks.bytes();
+        ranks.add_in_order("in order", in_order_of(ranks.rank(), size, large), sums, givers);
+        for (size_t i = 0; i < sums.size(); ++i)
+          if (!sums[i].equal(expected[i])) return str("other bits of ", givers, " givers: ", i);
+        const std::vector<int64_t> owned = {7 + large, 0, 300, 0};
+        int64_t others = 0;
+        for (int64_t r = 0; r < size; ++r) others += r == ranks.rank() ? 0 : owned[static_cast<size_t>(r)];
+        if (ranks.bytes() - before != (ranks.rank() < givers ? 4 * others : 0)) return "sends something else";
+      }
+      return "";
     });
-    // ((1 * 2 + 0) * 2 + 1) * 2 + 2
-    return sum.eq(12).all().item<bool>() && order == "012" ? "" : str(order, " ", sum[0].item<float>());
-  });
-  EXPECT_EQ(said, std::vector<std::string>(3));
+    EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
+  }
 }
 
 // Parameters of different sizes; the gradient of step s is the same on every rank.
@@ -400,11 +373,10 @@ TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
        [](Ranks& r) { r.barrier("gathering master weights"); },
        {"handing out parameters of 20 bytes", "gathering master weights"}},
       {[&](Ranks& r) {
-         std::string bytes;
-         r.in_turn("adding gradients in turn", {{tensor(5)}}, bytes, [] {});
+         r.add_in_order("adding gradients", std::vector<std::vector<at::Tensor>>{{tensor(5)}, {}}, {{tensor(5)}}, 2);
        },
-       [&](Ranks& r) { r.reduce("adding gradients in turn", std::vector<std::vector<at::Tensor>>(2)); },
-       {"adding gradients in turn of 20 bytes", "adding gradients in turn of 0 bytes"}},
+       [&](Ranks& r) { r.reduce("adding gradients", std::vector<std::vector<at::Tensor>>(2)); },
+       {"adding gradients of 20 bytes", "adding gradients of 0 bytes"}},
       {[&](Ranks& r) { r.send("masters", {{tensor(5)}}, 1, 0); },
        [&](Ranks& r) { r.send("gradients", {{tensor(5)}}, 1, 0); },
        {}}};

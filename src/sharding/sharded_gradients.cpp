@@ -1,32 +1,36 @@
 #include "sharding/sharded_gradients.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
-#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "model/gemm/linear.h"
 
 namespace ucas {
 
-ShardedGradients::ShardedGradients(Model& model, const Optimizer& optimizer, Ranks& ranks)
-    : model_(model), ranks_(ranks) {
+ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> parameters,
+                                   std::span<const int64_t> owners, Ranks& ranks, const How& how)
+    : model_(model), ranks_(ranks), how_(how) {
+  UCAS_CHECK(owners.empty() ? ranks.alone() : parameters.size() == owners.size(),
+             "expected an owner of each parameter");
   std::map<const at::TensorImpl*, Leaf> left;
-  const std::vector<NamedTensor> parameters = model.trainable();
-  const std::vector<int64_t> owners = optimizer.owners();
-  UCAS_CHECK(parameters.size() == owners.size(), "an optimizer of this model's parameters");
   for (size_t i = 0; i < parameters.size(); ++i) {
-    left.emplace(parameters[i].tensor.unsafeGetTensorImpl(), Leaf{parameters[i].tensor, owners[i]});
+    const at::Tensor& leaf = parameters[i].tensor;
+    left.emplace(leaf.unsafeGetTensorImpl(), Leaf{leaf, owners.empty() ? 0 : owners[i], {}});
   }
-  for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
-    Leaves& leaves = layers_.emplace_back();
-    for (const at::Tensor& leaf : layer) {
-      const auto found = left.extract(leaf.unsafeGetTensorImpl());
-      UCAS_CHECK(!found.empty(), "a block's parameters must be its own and the optimizer's");
-      leaves.push_back(found.mapped());
+  if (ranks.alone() || how.shard == Shard::gradients) {
+    for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
+      Leaves& leaves = layers_.emplace_back();
+      for (const at::Tensor& leaf : layer) {
+        const auto found = left.extract(leaf.unsafeGetTensorImpl());
+        UCAS_CHECK(!found.empty(), "a block's parameters must be its own and the optimizer's");
+        leaves.push_back(found.mapped());
+      }
     }
   }
-  for (const NamedTensor& p : parameters) {  // in the model's order, the same on every rank
+  for (const NamedTensor& p : parameters) {  // in their order, the same on every rank
     const auto found = left.extract(p.tensor.unsafeGetTensorImpl());
     if (!found.empty()) rest_.push_back(found.mapped());
   }
@@ -44,21 +48,10 @@ void ShardedGradients::begin() {
   define(rest_);
 }
 
-void ShardedGradients::pass(const std::function<void()>& work) {
-  turn_ = -1;
+void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
+  givers_ = givers;
+  set_aside(rest_);
   if (work) {
-    work();
-  } else {
-    for (size_t layer = layers_.size(); layer-- > 0;) after(layer);
-  }
-  take(rest_);
-}
-
-void ShardedGradients::pass_of(int64_t rank, const std::function<void()>& work) {
-  turn_ = rank;
-  ranks_.barrier("a backward pass in turn");
-  bring(rest_);
-  if (rank == ranks_.rank()) {
     work();
   } else {
     for (size_t layer = layers_.size(); layer-- > 0;) {
@@ -67,42 +60,60 @@ void ShardedGradients::pass_of(int64_t rank, const std::function<void()>& work) 
     }
   }
   take(rest_);
+  givers_ = 0;
 }
 
-void ShardedGradients::before(size_t layer) { bring(layers_[layer]); }
-void ShardedGradients::after(size_t layer) { take(layers_[layer]); }
-
-std::vector<at::Tensor> ShardedGradients::gradients_of(const Leaves& leaves, int64_t owner) const {
-  std::vector<at::Tensor> gradients;
-  for (const Leaf& leaf : leaves)
-    if (leaf.owner == owner) gradients.push_back(gradient_of(leaf.parameter));
-  return gradients;
+// Outside of pass(), as where a response is only logged, nothing moves.
+void ShardedGradients::before(size_t layer) {
+  if (givers_ > 0) set_aside(layers_[layer]);
+}
+void ShardedGradients::after(size_t layer) {
+  if (givers_ > 0) take(layers_[layer]);
 }
 
-// In order: what was added so far comes to the rank whose pass it is. By sums each begins from nothing.
-void ShardedGradients::bring(const Leaves& leaves) const {
-  if (turn_ < 0) return;
+std::vector<std::vector<at::Tensor>> ShardedGradients::by_owner(const Leaves& leaves) const {
+  std::vector<std::vector<at::Tensor>> lists(static_cast<size_t>(ranks_.size()));
+  for (const Leaf& leaf : leaves) lists[static_cast<size_t>(leaf.owner)].push_back(gradient_of(leaf.parameter));
+  return lists;
+}
+
+// A micro-batch begins at zero.
+void ShardedGradients::set_aside(Leaves& leaves) {
+  if (how_.reduce != Reduce::micro) return;
   const at::NoGradGuard no_grad;
-  for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
-    if (owner == turn_ || (ranks_.rank() != owner && ranks_.rank() != turn_)) continue;
-    ranks_.send("bringing gradients", gradients_of(leaves, owner), owner, turn_);
+  for (Leaf& leaf : leaves) {
+    at::Tensor& gradient = leaf.parameter.mutable_grad();
+    leaf.sum = std::move(gradient);
+    gradient = scratch_for(leaf.parameter);
   }
 }
 
-// To who keeps them; here the memory of the others' is free again.
-void ShardedGradients::take(const Leaves& leaves) const {
+at::Tensor ShardedGradients::scratch_for(const at::Tensor& parameter) {
+  std::vector<at::Tensor>& spare = scratch_[parameter.sizes().vec()];
+  if (spare.empty()) return at::zeros_like(parameter.detach());
+  at::Tensor scratch = std::move(spare.back());
+  spare.pop_back();
+  return scratch.zero_();
+}
+
+// To who keeps them. By sums the memory of the others' is free again; by micro-batches the next block uses it.
+void ShardedGradients::take(Leaves& leaves) {
   const at::NoGradGuard no_grad;
-  std::vector<std::vector<at::Tensor>> sums;
-  for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
-    if (turn_ < 0) {
-      sums.push_back(gradients_of(leaves, owner));
-    } else if (owner != turn_ && (ranks_.rank() == owner || ranks_.rank() == turn_)) {
-      ranks_.send("taking gradients", gradients_of(leaves, owner), turn_, owner);
-    }
+  const std::vector<std::vector<at::Tensor>> to = by_owner(leaves);
+  if (how_.reduce == Reduce::sum) {
+    ranks_.reduce("summing gradients of a block", to);
+    for (const Leaf& leaf : leaves)
+      if (!mine(leaf)) leaf.parameter.mutable_grad().reset();
+    return;
   }
-  if (turn_ < 0) ranks_.reduce("summing gradients of a block", sums);
+  std::vector<at::Tensor> sums;
   for (const Leaf& leaf : leaves)
-    if (!mine(leaf)) leaf.parameter.mutable_grad().reset();
+    if (mine(leaf)) sums.push_back(leaf.sum);
+  ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers_);
+  for (Leaf& leaf : leaves) {
+    at::Tensor& gradient = leaf.parameter.mutable_grad();
+    scratch_[gradient.sizes().vec()].push_back(std::exchange(gradient, std::move(leaf.sum)));
+  }
 }
 
 }  // namespace ucas

@@ -1,35 +1,43 @@
-// Gradients of which each rank keeps those of the parameters whose moments it keeps (ZeRO-2). A backward pass has those
-// of one block at a time, beside those of what stands outside of the blocks; when it leaves the block they go to who
-// keeps them. By sums all ranks make a pass each at the same time; in order they pass one after the other, each from
-// what the ones before have left: the bits of one process.
-// Borrows model, optimizer and ranks; watches the model's backward passes as long as it lives.
+// Gradients of which each rank keeps those of the parameters that it owns, and a hook that brings them there.
+// By sums (ZeRO-2) a backward pass has those of one block at a time, beside those of what stands outside of the blocks;
+// when it leaves the block its owners add what all ranks have of it to what they keep.
+// By micro-batches each pass begins at zero, beside what was added up so far, and owners add those of the ranks in
+// their order: block by block (ZeRO-2, and one process), or all after the pass (ZeRO-1), when all owners receive at
+// once. Borrows model and ranks; watches the model's backward passes as long as it lives.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <vector>
 
+#include "core/optimizer_config.h"
 #include "model/backward_hook.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
-#include "train/optimizer/optimizer.h"
+#include "train/update/config.h"
 
 namespace ucas {
 
 class ShardedGradients final : public BackwardHook {
  public:
-  // After optimizer.shard_over(ranks, Shared::gradients).
-  ShardedGradients(Model& model, const Optimizer& optimizer, Ranks& ranks);
+  struct How {
+    Reduce reduce = Reduce::sum;
+    Shard shard = Shard::gradients;
+  };
+  // `owners`, by parameter: who keeps its gradient and its moments (Optimizer::owners()); empty: rank 0. `parameters`
+  // are the model's, maybe not all, and maybe some beside it.
+  ShardedGradients(Model& model, std::span<const NamedTensor> parameters, std::span<const int64_t> owners, Ranks& ranks,
+                   const How& how);
   ~ShardedGradients() override;
   ShardedGradients(const ShardedGradients&) = delete;
   ShardedGradients& operator=(const ShardedGradients&) = delete;
 
   // Before the passes of an update: those that are kept here are defined.
   void begin();
-  // Every rank's pass at once; without `work` this one adds nothing.
-  void pass(const std::function<void()>& work);
-  // The pass of one rank, whose `work` alone is called.
-  void pass_of(int64_t rank, const std::function<void()>& work);
+  // Every rank's pass at once; those from rank `givers` on have no `work` and add nothing.
+  void pass(const std::function<void()>& work, int64_t givers);
 
   void before(size_t layer) override;
   void after(size_t layer) override;
@@ -38,18 +46,22 @@ class ShardedGradients final : public BackwardHook {
   struct Leaf {
     at::Tensor parameter;
     int64_t owner;
+    at::Tensor sum;  // while a pass by micro-batches is under way: of those before it, at the owner
   };
   using Leaves = std::vector<Leaf>;
   bool mine(const Leaf& leaf) const { return leaf.owner == ranks_.rank(); }
-  std::vector<at::Tensor> gradients_of(const Leaves& leaves, int64_t owner) const;
-  void bring(const Leaves& leaves) const;
-  void take(const Leaves& leaves) const;
+  std::vector<std::vector<at::Tensor>> by_owner(const Leaves& leaves) const;
+  void set_aside(Leaves& leaves);
+  void take(Leaves& leaves);
+  at::Tensor scratch_for(const at::Tensor& parameter);
 
   Model& model_;
   Ranks& ranks_;
-  std::vector<Leaves> layers_;  // none where the model's backward does not tell
+  const How how_;
+  std::vector<Leaves> layers_;  // none where the model's backward does not tell, or need not
   Leaves rest_;
-  int64_t turn_ = -1;  // whose pass it is; -1: everyone's
+  std::map<std::vector<int64_t>, std::vector<at::Tensor>> scratch_;  // by shape, what no pass is using
+  int64_t givers_ = 0;                                               // 0: no pass is under way
 };
 
 }  // namespace ucas

@@ -11,7 +11,7 @@ small_task()
 
 def words(run, *more):
     return [str(word) for word in train_words(run, "--train.steps", STEPS, "--update.micro_batch_tokens", 64, "--train.save_freq", 2,
-                                              "--update.reduce", "ordered", *more)]
+                                              "--update.reduce", "micro", *more)]
 
 
 def same_run(run, name):

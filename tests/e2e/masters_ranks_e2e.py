@@ -44,7 +44,7 @@ def narrow_base():
 
 def words(kind, run, *more):
     made = train_words(path(run), "--train.steps", STEPS, "--train.save_freq", 2, "--update.micro_batch_tokens", 64, "--dtype", "bf16",
-                       "--update.reduce", "ordered", *KINDS[kind], *more)
+                       "--update.reduce", "micro", *KINDS[kind], *more)
     return [path("base16") if kind == "narrow" and word == path("base") else word for word in made]
 
 

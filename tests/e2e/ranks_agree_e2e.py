@@ -16,7 +16,7 @@ ELSEWHERE = {1: {"cwd": path("there")}}
 
 
 def words(run, *more):
-    made = train_words(path(run), "--train.steps", 2, "--train.save_freq", 1, "--update.reduce", "ordered", *more)
+    made = train_words(path(run), "--train.steps", 2, "--train.save_freq", 1, "--update.reduce", "micro", *more)
     return [str(word).replace(path("base"), "base").replace(path("task"), "task") for word in made]
 
 

@@ -1,5 +1,5 @@
-"""Several processes train what one would: the same bits in order, the same learning by sums; one that dies ends all.
-With --short the first of it."""
+"""Several processes train what one would: the same bits by micro-batches (tests/e2e/micro_ranks_e2e.py has the whole matrix), the same
+learning by sums; one that dies ends all. With --short the first of it."""
 import json
 import os
 import random
@@ -36,7 +36,7 @@ def same_run(a, b, name, steps=(2, 4, STEPS), whole=True, config=True):
 def stopped_and_gone_on_with():
     """By another number of processes."""
     run = path("moved")
-    processes = start(2, words(run, "--update.reduce", "ordered"))
+    processes = start(2, words(run, "--update.reduce", "micro"))
     check(wait_for_step(run, 2, processes[0]), "two processes reach step 2")
     processes[1].send_signal(signal.SIGTERM)
     codes, _ = finish(processes)
@@ -46,15 +46,22 @@ def stopped_and_gone_on_with():
     same_run(run, path("one"), "two, then three processes")
 
 
-codes, _ = finish(start(1, words(path("one"), "--update.reduce", "ordered")))
+codes, _ = finish(start(1, words(path("one"), "--update.reduce", "micro")))
 check(codes == [0], "one process trains")
 
 for size in (2,) if SHORT else (2, 4):
-    run = path(f"ordered-{size}")
-    codes, said = finish(start(size, words(run, "--update.reduce", "ordered")))
-    check(codes == [0] * size, f"{size} processes train in order")
+    run = path(f"micro-{size}")
+    codes, said = finish(start(size, words(run, "--update.reduce", "micro")))
+    check(codes == [0] * size, f"{size} processes train by micro-batches")
     check(all(text == "" for text in said[1:]), f"{size} processes: rank 0 alone speaks")
-    same_run(run, path("one"), f"{size} processes, ordered")
+    same_run(run, path("one"), f"{size} processes, by micro-batches")
+
+# A block's gradients at a time, in narrower numbers, on three.
+NARROW = ("--update.reduce", "micro", "--train.steps", 2, "--dtype", "bf16", "--update.recompute", "block", "--optimizer.moments", "int8")
+for size, shard in ((1, "moments"), (3, "gradients")):
+    codes, said = finish(start(size, words(path(f"narrow-{size}"), *NARROW, "--update.shard", shard)))
+    check(codes == [0] * size, f"{size} processes, bf16: {said[0][-300:]}")
+same_run(path("narrow-3"), path("narrow-1"), "3 processes, bf16", steps=(2,), config=False)
 
 stopped_and_gone_on_with()
 if SHORT:
@@ -62,7 +69,7 @@ if SHORT:
     sys.exit(0)
 
 # Long responses of fewer prompts than share out, with all that is noted of their tokens.
-LONG = ("--update.reduce", "ordered", "--rollout.response_length", 200, "--rollout.temperature", 2, "--rollout.top_p", 0.95,
+LONG = ("--update.reduce", "micro", "--rollout.response_length", 200, "--rollout.temperature", 2, "--rollout.top_p", 0.95,
         "--rollout.n", 64, "--data.train_batch_size", 3, "--data.gen_batch_size", 3)
 for size in (1, 2, 4):
     codes, said = finish(start(size, words(path(f"long-{size}"), *LONG)))
@@ -70,27 +77,12 @@ for size in (1, 2, 4):
     same_run(path(f"long-{size}"), path("long-1"), f"{size} processes, long responses")
 
 # What is computed of every token by passes of the trainer, of the policy and of a reference, is shared out to the bit, too.
-SCORED = ("--update.reduce", "ordered", "--rollout.old_log_prob", "trainer", "--objective.kl_coeff", 0.01)
+SCORED = ("--update.reduce", "micro", "--rollout.old_log_prob", "trainer", "--objective.kl_coeff", 0.01)
 for size in (1, 3):
     codes, _ = finish(start(size, words(path(f"scored-{size}"), *SCORED)))
     check(codes == [0] * size, f"{size} processes score")
 same_run(path("scored-3"), path("scored-1"), "3 processes, log-probs by the trainer and of a reference")
 
-# Shares of gradients: in order the same bits for any layout, whatever backward makes again, in bf16, with adapters and Muon.
-SHARDED = ("--update.reduce", "ordered", "--update.shard", "gradients")
-for size in (2, 3):
-    codes, said = finish(start(size, words(path(f"sharded-{size}"), *SHARDED)))
-    check(codes == [0] * size, f"{size} processes with shares of gradients: {said[0][-300:]}")
-    same_run(path(f"sharded-{size}"), path("one"), f"{size} processes, shares of gradients", config=False)
-for name, more in (("bf16", ("--dtype", "bf16", "--update.recompute", "block", "--optimizer.moments", "int8")),
-                   ("lora", ("--lora.rank", 4)), ("muon", ("--optimizer.kind", "muon"))):
-    for size, sharded in ((1, ()), (2, SHARDED)):
-        codes, said = finish(start(size, words(path(f"{name}-{size}"), "--update.reduce", "ordered", "--train.steps", 2, *more, *sharded)))
-        check(codes == [0] * size, f"{size} processes, {name}: {said[0][-300:]}")
-    for file in os.listdir(path(f"{name}-1", "checkpoints/step-0000002")):
-        if file.endswith(".safetensors"):
-            at = os.path.join("checkpoints/step-0000002", file)
-            check(same_bytes(path(f"{name}-1", at), path(f"{name}-2", at)), f"shares of gradients, {name}: {file} is the same")
 for run, more in (("sum", ()), ("sharded-sum", ("--update.shard", "gradients"))):
     codes, _ = finish(start(2, words(path(run), *more)))
     check(codes == [0, 0], f"two processes train by sums: {run}")
@@ -104,13 +96,13 @@ check(a[0]["response_length/mean"] == b[0]["response_length/mean"],
 check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-3 * (1 + y["actor/grad_norm"])
           for x, y in zip(a[:3], b[:3]) if "actor/grad_norm" in y), "their sums have the same norms")
 
-# 2 -> 1 -> 4, each to a step of its own.
+# 4 -> 1 -> 3, each to a step of its own.
 run = path("handed-on")
-for size, last, first in ((2, 2, words(run, "--update.reduce", "ordered")), (1, 4, ["train", "--resume", run]),
-                          (4, STEPS, ["train", "--resume", run])):
+for size, last, first in ((4, 2, words(run, "--update.reduce", "micro")), (1, 4, ["train", "--resume", run]),
+                          (3, STEPS, ["train", "--resume", run])):
     codes, said = finish(start(size, [*first, "--train.steps", last]))
     check(codes == [0] * size, f"{size} train to step {last}: {said[0][-300:]}")
-same_run(run, path("one"), "two, one, then four processes", whole=False)
+same_run(run, path("one"), "four, one, then three processes", whole=False)
 
 # Any of them is killed at any moment: the others end, and another number goes on.
 KILLS = int(os.environ.get("UCAS_TEST_KILLS", 5))
@@ -120,7 +112,7 @@ moment = random.Random(19)
 def killed(name, kills, *more):
     """Steps in all."""
     run = path(name)
-    begin, reached = words(run, "--update.reduce", "ordered", "--train.steps", 4000, *more), 0
+    begin, reached = words(run, "--update.reduce", "micro", "--train.steps", 4000, *more), 0
     for _ in range(kills):
         size = moment.choice((2, 3, 4))
         processes = start(size, begin)
@@ -138,14 +130,14 @@ def killed(name, kills, *more):
     last = reached + 2 + reached % 2
     codes, said = finish(start(1, [*begin, "--train.steps", last]))
     check(codes == [0], f"one goes on after {kills} kills: {said[0][-300:]}")
-    codes, _ = finish(start(1, words(path(f"{name}-spared"), "--update.reduce", "ordered", "--train.steps", last, *more)))
+    codes, _ = finish(start(1, words(path(f"{name}-spared"), "--update.reduce", "micro", "--train.steps", last, *more)))
     check(codes == [0], "one that nobody killed")
     same_run(run, path(f"{name}-spared"), f"{name}, {kills} times", steps=(last,), whole=False)
     return last
 
 
 last = killed("killed", KILLS)
-killed("killed-sharded", (KILLS + 1) // 2, *SHARDED[2:])
+killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "gradients")
 
 # An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
 def evaluated(out):

@@ -153,7 +153,7 @@ class SamplingServer:
 def served_words(run, servers, *more):
     return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
                        "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
-                       "--update.reduce", "ordered", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
+                       "--update.reduce", "micro", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
 
 
 def same_bytes(a, b):

@@ -78,7 +78,7 @@ ALLOWED = {
     "progress": "core stats records records/run report report/causes",
     "sharding": "core kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
-    "train/signals": "core sections kernels model model/tensor model/gemm model/head sharding",
+    "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/tokenizer verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
@@ -116,7 +116,6 @@ BACK = {
     ("model/gemm", "model/backend"): "block.h: sizes and rows of padded buffers, to be a header of their own",
     ("model/head", "model/backend"): "block.h: the same",
     ("model", "model/backend/gpu"): "transformer makes the head of a GPU: a back end makes its head",
-    ("sharding", "train/optimizer"): "shards of gradients ask the optimizer who keeps which moments",
     ("sharding", "train/state"): "agreement sends the best validated step, a type of the state",
     ("report", "report/page"): "report writes the page; benchmarks use its tables",
     ("report", "report/figures"): "study_figures writes the figures",

@@ -131,7 +131,8 @@ class Applier final : public Prefixed {
     }
     return found;
   }
-  [[noreturn]] static void bad(const Setting& s, const std::string& expected) {
+  [[noreturn]] static void bad(const Setting& s, const std::string& expected) { refuse(s, "expected " + expected); }
+  [[noreturn]] static void refuse(const Setting& s, const std::string& why) {
     std::string got = std::visit(
         [&](const auto& v) -> std::string {
           using T = std::decay_t<decltype(v)>;
@@ -146,7 +147,7 @@ class Applier final : public Prefixed {
         s.value);
     // From a file "run.toml:3: steps = 0", from the command line "--steps 0".
     std::string place = s.from_text ? str(s.where, " ", got) : str(s.where, ": ", s.key, " = ", got);
-    throw Error(ErrorKind::config, str(place, ": expected ", expected));
+    throw Error(ErrorKind::config, str(place, ": ", why));
   }
   static void check(const Setting& s, double value, Range r) {
     if (std::isnan(value) || value < r.low || value > r.high) bad(s, "a value " + range_text(r));
@@ -249,6 +250,8 @@ class Applier final : public Prefixed {
     if (at == choice.words.end()) {
       std::string near = t == nullptr ? "" : peer_value(*t, choice.words);
       if (near.empty() && t != nullptr) near = nearest(*t, choice.words);
+      const std::string instead = t == nullptr ? "" : removed_value(s.key, *t);
+      if (!instead.empty()) refuse(s, "removed: write " + instead);
       bad(s, str("one of ", join(choice.words, ", "), did_you_mean(near)));
     }
     *choice.index = static_cast<int>(at - choice.words.begin());

@@ -21,6 +21,10 @@ constexpr OptionRow kRenamedOptions[] = {
     {"rollout.surplus",        "carry", "rollout.carry_over",            "true"},
 };
 
+constexpr OptionRow kRemovedValues[] = {
+    {"update.reduce", "ordered", "micro: the same bits for any number of ranks, and in parallel", ""},
+};
+
 constexpr std::pair<std::string_view, std::string_view> kMetrics[] = {
     {"rollout/hand_over_diff", "rollout/weight_sync_diff"},  // 0.2.0
     {"rollout/tried_again",    "rollout/retries"},
@@ -28,16 +32,30 @@ constexpr std::pair<std::string_view, std::string_view> kMetrics[] = {
 };
 // clang-format on
 
+// What stands before the old key of the row, where it is meant.
+std::optional<std::string_view> before_key(const OptionRow& row, std::string_view key, std::string_view value) {
+  if (!key.ends_with(row.old_key) || (!row.old_value.empty() && value != row.old_value)) return std::nullopt;
+  const std::string_view before = key.substr(0, key.size() - row.old_key.size());
+  if (!before.empty() && before.back() != '.') return std::nullopt;
+  return before;
+}
+
 }  // namespace
 
 std::optional<RenamedOption> renamed_option(std::string_view key, std::string_view value) {
   for (const OptionRow& row : kRenamedOptions) {
-    if (!key.ends_with(row.old_key) || (!row.old_value.empty() && value != row.old_value)) continue;
-    const std::string_view before = key.substr(0, key.size() - row.old_key.size());
-    if (!before.empty() && before.back() != '.') continue;
-    return RenamedOption{std::string(before) + std::string(row.key), std::string(row.value)};
+    if (const auto before = before_key(row, key, value)) {
+      return RenamedOption{std::string(*before) + std::string(row.key), std::string(row.value)};
+    }
   }
   return std::nullopt;
+}
+
+std::string removed_value(std::string_view key, std::string_view value) {
+  for (const OptionRow& row : kRemovedValues) {
+    if (before_key(row, key, value)) return std::string(row.key);
+  }
+  return "";
 }
 
 void rename_option(Setting& setting) {

@@ -21,6 +21,8 @@ std::optional<RenamedOption> renamed_option(std::string_view key, std::string_vi
 void rename_option(Setting& setting);
 // Of the text KEY = VALUE, a value in TOML's form.
 std::string renamed_line(const std::string& line);
+// What to write instead of a value that an option no longer has; "" for others. `key` as for renamed_option().
+std::string removed_value(std::string_view key, std::string_view value);
 // The name of a metric today.
 std::string renamed_metric(const std::string& name);
 

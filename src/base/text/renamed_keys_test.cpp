@@ -57,6 +57,12 @@ TEST(renamed_keys, a_key_in_a_longer_one_is_renamed_and_another_word_is_not) {
   EXPECT_FALSE(renamed_option("rollout.n", "1"));
 }
 
+TEST(renamed_keys, a_value_that_was_removed_names_what_replaced_it) {
+  EXPECT_TRUE(removed_value("update.reduce", "ordered").starts_with("micro: "));
+  EXPECT_EQ(removed_value("update.reduce", "sum"), "");
+  EXPECT_EQ(removed_value("reduce", "ordered"), "");
+}
+
 TEST(renamed_keys, lines_of_a_fingerprint_and_metrics_are_read_under_the_new_names) {
   EXPECT_EQ(renamed_line("rollout.surplus = \"drop\""), "rollout.carry_over = false");
   EXPECT_EQ(renamed_line("data.draw = \"difficulty\""), "data.order = \"difficulty\"");

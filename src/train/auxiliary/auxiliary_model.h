@@ -14,7 +14,7 @@
 #include "config/train_config.h"
 #include "core/batch.h"
 #include "model/model.h"
-#include "sharding/ranks.h"
+#include "sharding/gradient_schedule.h"
 #include "train/metrics/metrics.h"
 #include "train/optimizer/optimizer.h"
 
@@ -54,6 +54,16 @@ class AuxiliaryModel {
   virtual std::map<std::string, double> state() const { return {}; }
   virtual void restore(const std::map<std::string, double>& /*state*/) {}
 };
+
+// How ranks share the updates of an auxiliary model: by sums the gradients of all its parameters are on each of them,
+// by micro-batches as the policy's are.
+inline Shard shard_of_gradients(const UpdateConfig& update) {
+  return update.reduce == Reduce::micro ? Shard::gradients : Shard::moments;
+}
+inline Among among_ranks(const StepContext& step, const UpdateConfig& update, const Optimizer& optimizer) {
+  const Shard shard = update.reduce == Reduce::micro ? update.shard : Shard::moments;
+  return {.ranks = step.ranks, .reduce = update.reduce, .shard = shard, .owners = optimizer.owners()};
+}
 
 // Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
 // config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.

@@ -34,7 +34,7 @@ class Critic final : public AuxiliaryModel {
       : method_(config.method),
         critic_(std::move(critic)),
         budget_(config.update.micro_batch_tokens),
-        ordered_(config.update.reduce == Reduce::ordered),
+        update_(config.update),
         network_(std::move(network)),
         optimizer_(network_.parameters(), critic_.optimizer) {}
 
@@ -49,7 +49,7 @@ class Critic final : public AuxiliaryModel {
   }
 
   void shard_over(Ranks& ranks, const Optimizer& /*policy*/) override {
-    optimizer_.shard_over(ranks, Shard::moments, network_.body->bf16_copies());
+    optimizer_.shard_over(ranks, shard_of_gradients(update_), network_.body->bf16_copies());
   }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -70,7 +70,7 @@ class Critic final : public AuxiliaryModel {
     auto updates = static_cast<double>(std::max<size_t>(1, shares.size()));
     for (const std::vector<int64_t>& share : shares) {
       ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_,
-                                                         {step.ranks, ordered_});
+                                                         among_ranks(step, update_, optimizer_));
       StepResult result = optimizer_.step(lr);
       network_.body->refresh();
       norm += result.grad_norm / updates;
@@ -96,7 +96,7 @@ class Critic final : public AuxiliaryModel {
   std::shared_ptr<Method> method_;
   CriticConfig critic_;
   int64_t budget_;
-  bool ordered_;
+  UpdateConfig update_;
   ValueNetwork network_;
   Optimizer optimizer_;
   SkippedUpdates skipped_;
@@ -169,7 +169,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
   for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
   const bool share = network.body->shares_prefixes();
-  const auto micros = micro_batches(batch, responses, among.budget_of(token_budget, batch, responses), share);
+  const auto micros = micro_batches(*network.body, batch, responses, token_budget, among, /*head=*/false);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);
     auto take = [&](std::span<const float> from) {
@@ -182,7 +182,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
     value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
     backward_from({{V, d_value}});
   };
-  const auto schedule = make_schedule(among, network.parameters(), doubles_of(metrics));
+  const auto schedule = make_schedule(among, *network.body, network.parameters(), doubles_of(metrics));
   schedule->learn(std::ssize(micros), learn);
   schedule->finish();
   return metrics;

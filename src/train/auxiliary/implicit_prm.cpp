@@ -25,7 +25,7 @@ class ImplicitPrm final : public AuxiliaryModel {
               const ModelOptions& options)
       : config_(config),
         token_budget_(update.micro_batch_tokens),
-        ordered_(update.reduce == Reduce::ordered),
+        update_(update),
         phi_(load_model(directory, device, options)),
         frozen_(load_model(directory, device, inference(options.dtype))),
         optimizer_(phi_->trainable(), config.optimizer) {}
@@ -40,7 +40,7 @@ class ImplicitPrm final : public AuxiliaryModel {
   }
 
   void shard_over(Ranks& ranks, const Optimizer& /*policy*/) override {
-    optimizer_.shard_over(ranks, Shard::moments, phi_->bf16_copies());
+    optimizer_.shard_over(ranks, shard_of_gradients(update_), phi_->bf16_copies());
   }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -66,8 +66,8 @@ class ImplicitPrm final : public AuxiliaryModel {
   // One update over the whole batch.
   void train(const Batch& batch, const StepContext& step, StepMetrics& m) {
     double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
-    PrmLoss loss =
-        accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_, {step.ranks, ordered_});
+    PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_,
+                                            among_ranks(step, update_, optimizer_));
     StepResult result = optimizer_.step(lr);
     phi_->refresh();
     m.set(metric::prm_ce_loss, loss.loss);
@@ -82,7 +82,7 @@ class ImplicitPrm final : public AuxiliaryModel {
 
   PrmConfig config_;
   int64_t token_budget_;
-  bool ordered_;
+  UpdateConfig update_;
   std::unique_ptr<Model> phi_, frozen_;
   Optimizer optimizer_;
   std::vector<float> ref_logprob_;  // [N] of the current step's batch
@@ -106,7 +106,7 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   const bool share = phi.shares_prefixes();
   std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
   std::erase_if(all, [&](int64_t i) { return !batch.responses[i].trained; });  // masked responses train nothing
-  const auto micros = micro_batches(batch, all, among.budget_of(token_budget, batch, all), share);
+  const auto micros = micro_batches(phi, batch, all, token_budget, among);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);
     HeadStats stats = response_stats(phi, packed, kTemperature);
@@ -125,7 +125,7 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
     }
     backward_from({{stats.logprob, g}});
   };
-  const auto schedule = make_schedule(among, phi.trainable(), doubles_of(sums));
+  const auto schedule = make_schedule(among, phi, phi.trainable(), doubles_of(sums));
   schedule->learn(std::ssize(micros), learn);
   schedule->finish();
   total.loss = sums.loss / std::max(1.0, n);

@@ -245,7 +245,6 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .graders = std::move(parts.graders),
              .optimizer = std::move(parts.optimizer),
-             .shards = nullptr,
              .auxiliary_models = std::move(parts.auxiliary_models),
              .data = std::move(parts.data),
              .validation = std::move(parts.validation),
@@ -263,11 +262,9 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
         std::make_unique<PythonAdvantages>(t.config.method_python, t.config.reward.command_seconds, *t.ranks);
   }
   if (!t.ranks->alone()) {
-    t.optimizer->shard_over(*t.ranks, t.config.update.shard, t.policy.model->bf16_copies());
+    const Shard shard = t.config.update.gradients_by_owner() ? Shard::gradients : Shard::moments;
+    t.optimizer->shard_over(*t.ranks, shard, t.policy.model->bf16_copies());
     for (auto& auxiliary : t.auxiliary_models) auxiliary->shard_over(*t.ranks, *t.optimizer);
-    if (t.config.update.shard == Shard::gradients) {
-      t.shards = std::make_unique<ShardedGradients>(*t.policy.model, *t.optimizer, *t.ranks);
-    }
   }
   t.state.fingerprint = std::move(fingerprint);
   return t;

@@ -12,7 +12,6 @@
 #include "rollout/policy.h"
 #include "rollout/served_rollout.h"
 #include "sharding/ranks.h"
-#include "sharding/sharded_gradients.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/collect/collect.h"
 #include "train/loop/python_advantage.h"
@@ -33,7 +32,6 @@ struct Training {
   std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
   std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given
   std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<ShardedGradients> shards;  // where ranks keep shares of gradients
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   TrainingSet data;
   TrainingSet validation;

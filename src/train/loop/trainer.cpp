@@ -295,23 +295,24 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   double norms = 0;
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
     for (const MiniBatch& mini : minis) {
-      losses.push_back(accumulate_gradients(
-          *t_.policy.model,
-          {.batch = batch,
-           .advantage = advantage,
-           .responses = mini.responses,
-           .method = *c.method,
-           .config = objective,
-           .temperature = c.rollout.temperature,
-           .response_limit = c.rollout.response_length,
-           .token_budget = c.update.micro_batch_tokens,
-           .seed = record.context.seed + losses.size(),
-           .step_mark = step_mark,
-           .record = record.keeps_tokens() ? &record.updates : nullptr,
-           .on_policy = fresh && losses.empty(),
-           .likely = likely ? &*likely : nullptr,
-           .among = {
-               .ranks = t_.ranks.get(), .ordered = c.update.reduce == Reduce::ordered, .shards = t_.shards.get()}}));
+      losses.push_back(
+          accumulate_gradients(*t_.policy.model, {.batch = batch,
+                                                  .advantage = advantage,
+                                                  .responses = mini.responses,
+                                                  .method = *c.method,
+                                                  .config = objective,
+                                                  .temperature = c.rollout.temperature,
+                                                  .response_limit = c.rollout.response_length,
+                                                  .token_budget = c.update.micro_batch_tokens,
+                                                  .seed = record.context.seed + losses.size(),
+                                                  .step_mark = step_mark,
+                                                  .record = record.keeps_tokens() ? &record.updates : nullptr,
+                                                  .on_policy = fresh && losses.empty(),
+                                                  .likely = likely ? &*likely : nullptr,
+                                                  .among = {.ranks = t_.ranks.get(),
+                                                            .reduce = c.update.reduce,
+                                                            .shard = c.update.shard,
+                                                            .owners = t_.optimizer->owners()}}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();
       norms += result.grad_norm;

@@ -32,14 +32,14 @@ TEST(thread_ranks, gather_sum_and_broadcast_reach_every_rank) {
       const at::Tensor given = at::full({3}, rank);
       ranks->broadcast("given", {{given}}, size - 1);
       EXPECT_EQ(given[2].item<double>(), size - 1);
-      const at::Tensor turned = at::full({1}, ranks->leads() ? 1.0 : 99.0);
-      std::string order = ranks->leads() ? "" : "?";
-      ranks->in_turn("turns", {{turned}}, order, [&] {
-        turned.mul_(2).add_(rank);
-        order += str(ranks->rank());
-      });
-      EXPECT_EQ(order, size == 2 ? "01" : "012");
-      EXPECT_EQ(turned[0].item<double>(), size == 2 ? 5 : 12);
+      // 2^24 + 1 is 2^24 in f32: the order shows.
+      const std::vector<std::vector<at::Tensor>> to(static_cast<size_t>(size),
+                                                    {at::full({4}, rank == 0 ? 16777216 : 1)});
+      const at::Tensor added = at::full({4}, 1.0);
+      ranks->add_in_order("in order", to, {{added}}, size);
+      EXPECT_EQ(added[3].item<double>(), 16777216);
+      ranks->add_in_order("of the first", to, {{added}}, 1);
+      EXPECT_EQ(added[0].item<double>(), 2 * 16777216);
       EXPECT_TRUE(ranks->any("one", ranks->rank() == 1));
       EXPECT_FALSE(ranks->any("none", false));
     });

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -51,18 +52,18 @@ double sum_of_squares(const float* g, int64_t n) {
               kNumeric);
 }
 
-double cpu_sum_of_squares(std::span<const at::Tensor> gradients) {
-  double sum = 0;
+std::vector<double> cpu_sums_of_squares(std::span<const at::Tensor> gradients) {
+  std::vector<double> sums;
   for (const at::Tensor& gradient : gradients) {
     const at::Tensor flat = gradient.contiguous();
-    sum += sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+    sums.push_back(sum_of_squares(flat.const_data_ptr<float>(), flat.numel()));
   }
-  return sum;
+  return sums;
 }
 
-// Partial sums of all gradients side by side; the host waits once.
-double gpu_sum_of_squares(std::span<const at::Tensor> gradients) {
-  if (gradients.empty()) return 0;
+// Partial sums of all gradients side by side, added up on the host, which waits once.
+std::vector<double> gpu_sums_of_squares(std::span<const at::Tensor> gradients) {
+  if (gradients.empty()) return {};
   const auto parts_of = [](const at::Tensor& g) { return (g.numel() + gpu::kSquaresChunk - 1) / gpu::kSquaresChunk; };
   int64_t parts = 0, first = 0;
   for (const at::Tensor& gradient : gradients) parts += parts_of(gradient);
@@ -74,23 +75,31 @@ double gpu_sum_of_squares(std::span<const at::Tensor> gradients) {
                                  {flat.numel(), flat.const_data_ptr<float>(), part.data_ptr<double>() + first});
     first += parts_of(gradient);
   }
-  return part.sum().item<double>();
+  const at::Tensor host = part.cpu();
+  const double* next = host.const_data_ptr<double>();
+  std::vector<double> sums;
+  for (const at::Tensor& gradient : gradients) {
+    const double* end = next + parts_of(gradient);
+    sums.push_back(std::accumulate(next, end, 0.0));
+    next = end;
+  }
+  return sums;
 }
 
-double aten_sum_of_squares(std::span<const at::Tensor> gradients) {
-  double sum = 0;
+std::vector<double> aten_sums_of_squares(std::span<const at::Tensor> gradients) {
+  std::vector<double> sums;
   for (const at::Tensor& gradient : gradients) {
     const double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
-    sum += norm * norm;
+    sums.push_back(norm * norm);
   }
-  return sum;
+  return sums;
 }
 
 }  // namespace
 
-const Optimizer::Rule Optimizer::kOnCpu{cpu_sum_of_squares, adamw_on_cpu};
-const Optimizer::Rule Optimizer::kOnGpu{gpu_sum_of_squares, adamw_on_gpu};
-const Optimizer::Rule Optimizer::kByAten{aten_sum_of_squares, adamw_by_aten};
+const Optimizer::Rule Optimizer::kOnCpu{cpu_sums_of_squares, adamw_on_cpu};
+const Optimizer::Rule Optimizer::kOnGpu{gpu_sums_of_squares, adamw_on_gpu};
+const Optimizer::Rule Optimizer::kByAten{aten_sums_of_squares, adamw_by_aten};
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path) : config_(config) {
   at::NoGradGuard no_grad;
@@ -187,31 +196,33 @@ void Optimizer::release_masters() {
   if (masters_) masters_->release();
 }
 
+// Of each parameter, added up in their order, on whichever rank its gradient is.
 double Optimizer::grad_norm() const {
-  if (own_gradients_) return std::sqrt(exchanged_sum_of_squares());
   std::vector<at::Tensor> gradients;
+  std::vector<size_t> which;
   for (const ParameterState& slot : slots_) {
-    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
+    if (!slot.parameter.grad().defined() || (own_gradients_ && !mine(slot))) continue;
+    gradients.push_back(slot.parameter.grad());
+    which.push_back(static_cast<size_t>(slot.index));
   }
-  return std::sqrt(rule_->sum_of_squares(gradients));
+  std::vector<double> sums(slots_.size());
+  const std::vector<double> here = rule_->sums_of_squares(gradients);
+  for (size_t i = 0; i < here.size(); ++i) sums[which[i]] = here[i];
+  if (own_gradients_) sums = exchanged(sums);
+  return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
-// Each parameter's sum by who has its gradient, added up in the order of one process.
-double Optimizer::exchanged_sum_of_squares() const {
-  std::vector<double> mine(slots_.size());
-  for (const ParameterState& slot : slots_) {
-    const at::Tensor& gradient = slot.parameter.grad();
-    if (gradient.defined()) mine[static_cast<size_t>(slot.index)] = rule_->sum_of_squares({&gradient, 1});
-  }
-  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+// Each from who has it.
+std::vector<double> Optimizer::exchanged(const std::vector<double>& sums) const {
+  const std::string bytes(reinterpret_cast<const char*>(sums.data()), sums.size() * sizeof(double));
   const auto all = ranks_->all_gather("the norm of the gradient", bytes);
-  double sum = 0;
+  std::vector<double> of_owners(sums.size());
   for (const ParameterState& slot : slots_) {
-    double part = 0;
-    std::memcpy(&part, all[static_cast<size_t>(slot.owner)].data() + slot.index * sizeof part, sizeof part);
-    sum += part;
+    const auto index = static_cast<size_t>(slot.index);
+    std::memcpy(&of_owners[index], all[static_cast<size_t>(slot.owner)].data() + index * sizeof(double),
+                sizeof(double));
   }
-  return sum;
+  return of_owners;
 }
 
 StepResult Optimizer::step(double lr) {

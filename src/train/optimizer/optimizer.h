@@ -30,7 +30,8 @@ class Optimizer {
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
 
   // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
-  // broadcasts them. Each has the whole gradient, or that of the same parameters alone (sharding/sharded_gradients.h).
+  // broadcasts them. Each has the whole gradient, or, by Shard::gradients, that of the same parameters alone
+  // (sharding/sharded_gradients.h).
   // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::bf16_copies()) the
   // copies are broadcast, and from release_state() on each rank has the masters of its own alone.
   void shard_over(Ranks& ranks, Shard shard = Shard::moments, const std::vector<Bf16Copy>& copies = {});
@@ -62,7 +63,7 @@ class Optimizer {
 
  private:
   struct Rule {
-    double (*sum_of_squares)(std::span<const at::Tensor> gradients);  // of all of them
+    std::vector<double> (*sums_of_squares)(std::span<const at::Tensor> gradients);  // of each
     bool (*adamw)(const ParameterState& slot, const ParameterUpdate& update);
   };
   static const Rule kOnCpu, kOnGpu, kByAten;
@@ -70,7 +71,7 @@ class Optimizer {
   bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
   void make_moments(ParameterState& slot) const;
   void broadcast_weights() const;
-  double exchanged_sum_of_squares() const;
+  std::vector<double> exchanged(const std::vector<double>& sums) const;
 
   Ranks* ranks_ = nullptr;  // null: alone
   bool own_gradients_ = false;

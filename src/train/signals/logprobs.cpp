@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
+#include "hf/work.h"
 #include "rollout/config.h"
 #include "train/signals/pack.h"
 
@@ -89,6 +90,39 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
 
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts) {
   return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget, share_prompts);
+}
+
+std::vector<PackItem> pack_items(const ModelConfig& shape, const Batch& batch, std::span<const int64_t> responses,
+                                 bool head) {
+  const double row = block_multiply_adds(shape), target = head ? head_multiply_adds(shape) : 0;
+  const auto rows = [&](int64_t first, int64_t last) {  // of a sequence
+    double keys = 0;
+    for (int64_t i = first; i < last; ++i) keys += keys_in_sight(shape, i);
+    return static_cast<double>(last - first) * row + keys * key_multiply_adds(shape);
+  };
+  std::vector<PackItem> items;
+  for (int64_t index : responses) {
+    const Response& o = batch.responses[index];
+    if (o.length == 0) continue;
+    const auto prefix = static_cast<int64_t>(batch.groups[o.group].prompt.size()) - 1;
+    const int64_t tokens = o.length_with_inserts();
+    items.push_back({.index = index,
+                     .group = o.group,
+                     .tokens = tokens,
+                     .prefix = prefix,
+                     .work = rows(prefix, prefix + tokens) + static_cast<double>(o.length) * target,
+                     .prefix_work = rows(0, prefix)});
+  }
+  return items;
+}
+
+std::vector<std::vector<int64_t>> micro_batches(Model& model, const Batch& batch, std::span<const int64_t> responses,
+                                                int64_t token_budget, const Among& among, bool head) {
+  const bool share = model.shares_prefixes();
+  if (!among.several() && among.reduce == Reduce::sum) return micro_batches(batch, responses, token_budget, share);
+  const std::vector<PackItem> items = pack_items(model.config(), batch, responses, head);
+  if (among.reduce == Reduce::micro) return pack_for_waves(items, token_budget, share).parts;
+  return balanced_pack(items, among.ranks->size(), token_budget, share).parts;
 }
 
 std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows, bool cut) {

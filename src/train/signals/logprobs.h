@@ -10,7 +10,8 @@
 
 #include "core/batch.h"
 #include "model/model.h"
-#include "sharding/ranks.h"
+#include "sharding/gradient_schedule.h"
+#include "train/signals/balanced_pack.h"
 
 namespace ucas {
 
@@ -34,6 +35,14 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
                                                 int64_t token_budget, bool share_prompts);
 // All of its responses.
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts);
+// Of an update (sharding/gradient_schedule.h says which are whose): by sums in order on one process, on several ranks
+// as much work for each; by micro-batches the same for any number of ranks, in waves of as much work
+// (train/signals/balanced_pack.h; `head`: that of the LM head, too).
+std::vector<std::vector<int64_t>> micro_batches(Model& model, const Batch& batch, std::span<const int64_t> responses,
+                                                int64_t token_budget, const Among& among, bool head = true);
+// What is packed there, in multiply-adds of a model of this shape.
+std::vector<PackItem> pack_items(const ModelConfig& shape, const Batch& batch, std::span<const int64_t> responses,
+                                 bool head);
 std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
 // Those of this rank.

@@ -11,9 +11,10 @@ void UpdateConfig::fields(Fields& f) {
            "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
            "memory, bit-identical",
            Effect::bookkeeping);
-  f.choice("reduce", reduce, {"sum", "ordered"},
-           "gradient reduction across ranks: sum, or ordered = bit-identical for any number of ranks, with backward "
-           "passes one after another");
+  f.choice(
+      "reduce", reduce, {"sum", "micro"},
+      "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
+      "of ranks");
   f.choice("shard", shard,
            "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
            "every pass instead of every update");

@@ -9,8 +9,11 @@
 
 namespace ucas {
 
-// How gradients of several ranks become one: by a sum, or one rank after the other, in the order of one process.
-enum class Reduce : uint8_t { sum, ordered };
+// How the gradients of micro-batches become one: summed where they are, in whatever order is fastest, or each by itself
+// and then added in the order of the micro-batches, which has the same bits for any number of ranks.
+enum class Reduce : uint8_t { sum, micro };
+// f32 that ranks exchange at once under `micro`, of all of them together: two buffers of 64 MiB at most.
+constexpr int64_t kExchangeElements = 1 << 24;
 
 struct UpdateConfig {
   int64_t mini_batch_size = 32;       // prompts per optimizer update
@@ -19,6 +22,8 @@ struct UpdateConfig {
   Recompute recompute = Recompute::none;
   Reduce reduce = Reduce::sum;
   Shard shard = Shard::moments;
+  // Whether each of several ranks ends a backward pass with the gradients of its own parameters alone.
+  bool gradients_by_owner() const { return shard == Shard::gradients || reduce == Reduce::micro; }
   void fields(Fields& f);
 };
 

@@ -27,38 +27,58 @@ void append_divergence(const ObjectiveInput& in, const Head& head, const at::Ten
   arrays.divergence.insert(arrays.divergence.end(), now.begin(), now.end());
 }
 
-// What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
-// then one call per micro-batch or one for all.
+// What the current policy says of every token of these micro-batches, in their order, by a forward pass without
+// gradients. Several ranks: each passes some of the micro-batches, and all have the same bits.
+LossArrays arrays_now(Model& model, const ObjectiveInput& in, std::span<const PackedResponses> micros) {
+  at::NoGradGuard no_grad;
+  LossArrays arrays;
+  for (const PackedResponses& micro : micros) arrays.append(in, micro.response);
+  for (auto* values : {&arrays.logprob, &arrays.entropy, &arrays.confidence}) {
+    values->assign(arrays.place.size(), kNotMine);
+  }
+  const int64_t count = std::ssize(micros);
+  const RankShare own = in.among.several() ? share_of(*in.among.ranks, count) : RankShare{0, count};
+  std::ptrdiff_t first = 0;
+  for (int64_t m = 0; m < count; ++m) {
+    const PackedResponses& micro = micros[static_cast<size_t>(m)];
+    if (own.first <= m && m < own.last) {
+      const HeadStats stats = response_stats(model, micro, in.temperature);
+      std::ranges::copy(to_host(stats.logprob), arrays.logprob.begin() + first);
+      std::ranges::copy(to_host(stats.entropy), arrays.entropy.begin() + first);
+      std::ranges::copy(to_host(stats.confidence), arrays.confidence.begin() + first);
+    }
+    first += std::ssize(micro.row);
+  }
+  all_gather(in.among.ranks, {&arrays.logprob, &arrays.entropy, &arrays.confidence});
+  return arrays;
+}
+
+// What select() says of every micro-batch of the mini-batch under the current policy: one call per micro-batch, or one
+// for all.
 std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput& in,
                                              const std::vector<PackedResponses>& micros) {
-  at::NoGradGuard no_grad;
-  bool whole = in.method.needs().selection->scope == Scope::mini;
-  std::vector<std::vector<uint8_t>> marks;
-  LossArrays arrays;
-  for (const PackedResponses& micro : micros) {
-    if (!whole) arrays = {};
-    arrays.append(in, micro.response);
-    arrays.append(response_stats(model, micro, in.temperature));
-    marks.emplace_back(micro.row.size());
-    if (!whole) select_tokens(in.method, in.config, arrays.view(in), marks.back());
-  }
-  if (!whole) return marks;
+  const LossArrays arrays = arrays_now(model, in, micros);
+  const bool whole = in.method.needs().selection->scope == Scope::mini;
   std::vector<uint8_t> all(arrays.logprob.size());
-  select_tokens(in.method, in.config, arrays.view(in), all);
-  auto next = all.begin();
-  for (std::vector<uint8_t>& mark : marks) {
-    std::copy_n(next, mark.size(), mark.begin());
-    next += static_cast<std::ptrdiff_t>(mark.size());
+  if (whole) select_tokens(in.method, in.config, arrays.view(in), all);
+  std::vector<std::vector<uint8_t>> marks;
+  std::vector<Sequence> pieces;
+  int64_t first = 0;
+  for (const PackedResponses& micro : micros) {
+    const int64_t count = std::ssize(micro.row);
+    const std::span mark = std::span(all).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    if (!whole) select_tokens(in.method, in.config, arrays.view(in, {first, count}, pieces), mark);
+    marks.emplace_back(mark.begin(), mark.end());
+    first += count;
   }
   return marks;
 }
 
 // Micro-batches of some of the mini-batch's responses.
-std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
+std::vector<PackedResponses> packed_micros(Model& model, const ObjectiveInput& in, std::span<const int64_t> responses) {
   std::vector<PackedResponses> micros;
-  const int64_t budget = in.among.budget_of(in.token_budget, in.batch, responses);
-  for (const auto& some : micro_batches(in.batch, responses, budget, share)) {
-    micros.push_back(pack_responses(in.batch, some, share));
+  for (const auto& some : micro_batches(model, in.batch, responses, in.token_budget, in.among)) {
+    micros.push_back(pack_responses(in.batch, some, model.shares_prefixes()));
   }
   return micros;
 }
@@ -105,8 +125,8 @@ bool selects_now(const Method& method) {
 GradientPass::GradientPass(Model& model, const ObjectiveInput& in) : model_(model), in_(in) {
   std::vector<int64_t> loud, silent;
   for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
-  learning_ = packed_micros(in, loud, model.shares_prefixes());
-  silent_ = packed_micros(in, silent, model.shares_prefixes());
+  learning_ = packed_micros(model, in, loud);
+  silent_ = packed_micros(model, in, silent);
   if (selects_now(in.method)) marks_ = select_now(model, in, learning_);
   LossArrays whole;                // counts alone matter here
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them

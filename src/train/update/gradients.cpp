@@ -74,7 +74,7 @@ bool is_silent(const ObjectiveInput& in, int64_t response) {
 
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   GradientPass pass(model, in);
-  const auto schedule = make_schedule(in.among, model.trainable(), doubles_of(pass.metrics));
+  const auto schedule = make_schedule(in.among, model, model.trainable(), doubles_of(pass.metrics));
   schedule->learn(pass.learning(), [&](int64_t micro) { pass.learn(micro); });
   schedule->read(pass.silent(), [&](int64_t micro) { pass.read(micro); });
   schedule->finish();

@@ -82,6 +82,20 @@ class ThreadRanks final : public Ranks {
     sum_into(what, to, [&](size_t rank) { return static_cast<int64_t>(rank) == rank_; });
   }
 
+  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
+    const at::NoGradGuard no_grad;
+    meet(what, {.of_ranks = to});
+    const auto self = static_cast<size_t>(rank_);
+    for (size_t r = 0; r < to.size(); ++r) {
+      for (const at::Tensor& tensor : to[r])
+        if (r != self && rank_ < givers) count(tensor);
+    }
+    for (size_t from = 0; from < static_cast<size_t>(givers); ++from) {
+      for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(hall_->calls[from].of_ranks[self][i]);
+    }
+    hall_->meet();
+  }
+
   using Ranks::broadcast;
   void broadcast(const char* what, OfRanks from) override {
     const at::NoGradGuard no_grad;
@@ -111,26 +125,6 @@ class ThreadRanks final : public Ranks {
       hall_->sent[line].pop_front();
     });
     for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(copies[i]);
-  }
-
-  void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
-               const std::function<void()>& turn) override {
-    const auto take_over = [&](int64_t from) {
-      const at::NoGradGuard no_grad;
-      const Call& call = hall_->calls[static_cast<size_t>(from)];
-      for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(call.tensors[i]);
-      bytes = *call.bytes;
-    };
-    meet(what, {.bytes = &bytes, .tensors = tensors});
-    for (int64_t at = 0; at < size(); ++at) {
-      if (at == rank_) {
-        if (at > 0) take_over(at - 1);
-        turn();
-      }
-      hall_->meet();
-    }
-    if (rank_ + 1 < size()) take_over(size() - 1);
-    hall_->meet();
   }
 
   int64_t add_to_counter(const std::string& name, int64_t more) override {

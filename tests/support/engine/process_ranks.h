@@ -1,0 +1,80 @@
+// Ranks as processes of their own, forked from this one, over Gloo on this machine.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/str.h"
+#include "sharding/ranks.h"
+
+namespace ucas::testing {
+
+inline int64_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+using Joining = std::function<std::unique_ptr<Ranks>(int64_t rank)>;
+
+// Runs body(ranks) in `size` processes that join so; gives what each says is wrong, "" if nothing.
+inline std::vector<std::string> in_processes(int64_t size, const Joining& joined,
+                                             const std::function<std::string(Ranks&)>& body) {
+  std::vector<std::pair<pid_t, int>> children;
+  for (int64_t rank = 0; rank < size; ++rank) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      at::set_num_threads(1);         // a fork has none of the pool's
+      std::signal(SIGPIPE, SIG_IGN);  // as main() does: another rank may be gone
+      std::string said;
+      try {
+        const std::unique_ptr<Ranks> ranks = joined(rank);
+        said = body(*ranks);
+        ranks->barrier("the end");
+      } catch (const std::exception& e) {
+        said += str("threw: ", e.what());
+      }
+      if (write(ends[1], said.data(), said.size()) < 0) _exit(3);
+      _exit(0);
+    }
+    close(ends[1]);
+    children.emplace_back(child, ends[0]);
+  }
+  std::vector<std::string> all;
+  for (const auto& [child, end] : children) {
+    std::string said;
+    char part[512];
+    for (ssize_t n = 0; (n = read(end, part, sizeof part)) > 0;) said.append(part, static_cast<size_t>(n));
+    close(end);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) said += str("ended by signal ", WTERMSIG(status));
+    all.push_back(said);
+  }
+  return all;
+}
+inline std::vector<std::string> in_processes(int64_t size, const std::function<std::string(Ranks&)>& body) {
+  const int64_t port = free_port();
+  return in_processes(size, [&](int64_t rank) { return make_gloo_ranks(rank, size, "127.0.0.1", port); }, body);
+}
+
+}  // namespace ucas::testing
