@@ -6,6 +6,7 @@
     bench/ranks.py BUILD gradients [N ..]  memory of a rank at 2, 4 that update.shard = "gradients" frees, beside 1 - 1 / N of all
     bench/ranks.py BUILD masters [N ..]  memory of a rank at 1, 2, 4 in bf16 beside that in f32: 2 bytes a parameter less for weights, 4 / N more
                                    for masters; and bytes exchanged
+    bench/ranks.py BUILD micro [N ..]  memory of a rank at 1, 2, 4, bytes and seconds of update.reduce = "micro" beside "sum"
 
 Slow: minutes on two cores."""
 import json
@@ -175,4 +176,17 @@ def masters():
             print(f"{ranks} ranks: rank 0 gave {sent[0]:,.1f} MB to the calls in step 3 in f32, {sent[1]:,.1f} in bf16", flush=True)
 
 
-{"hosts": hosts, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()
+def micro():
+    """update.reduce = "micro" beside "sum": anonymous memory, bytes, and seconds of a step's updates."""
+    count = large_task()
+    print(f"{count / 1e6:.1f} M parameters; gradients take 4 bytes each")
+    for ranks in [int(n) for n in sys.argv[3:]] or (1, 2, 4):
+        for reduce, shard in (("sum", "moments"), ("micro", "moments"), ("micro", "gradients"))[:2 if ranks == 1 else 3]:
+            run = f"micro-{ranks}-{reduce}-{shard}"
+            most = third_step(ranks, run, "--update.reduce", reduce, "--update.shard", shard, *LEARNS)
+            last = rows(run)[-1]
+            print(f"{ranks} ranks, {reduce}, {shard}: MB {', '.join(f'{m / 1e6:,.0f}' for m in most)}; rank 0 gave "
+                  f"{last.get('perf/ranks/bytes', 0) / 1e6:,.1f} MB to the calls in step 3; update {last['timing_s/update_actor']:.2f} s", flush=True)
+
+
+{"hosts": hosts, "micro": micro, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()

@@ -337,9 +337,9 @@ int run_ranks(Launch launch) {
 }  // namespace
 
 std::optional<int> launch_ranks(const std::string& command, Words& words) {
-  if (command != "train") return std::nullopt;
+  if (command != "train" && command != "doctor") return std::nullopt;
   const std::optional<std::string> ranks = take_word(words, "--ranks"), gpus = take_word(words, "--gpus"),
-                                   restarts = take_word(words, "--restarts");
+                                   restarts = command == "train" ? take_word(words, "--restarts") : std::nullopt;
   if (!ranks && !gpus) {
     if (restarts) throw Error(ErrorKind::usage, "--restarts N goes with --ranks N or --gpus all|N");
     return std::nullopt;
