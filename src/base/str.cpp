@@ -64,6 +64,8 @@ std::string grouped(int64_t value) {
   return value < 0 ? "-" + out : out;
 }
 
+std::string many(int64_t count, std::string_view noun) { return str(grouped(count), " ", noun, count == 1 ? "" : "s"); }
+
 std::string human_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
   if (seconds < 10) return fixed(seconds, 1) + "s";

@@ -9,6 +9,11 @@
 
 namespace ucas {
 
+TEST(str, many_has_a_plural) {
+  EXPECT_EQ(many(1, "problem"), "1 problem");
+  EXPECT_EQ(many(1200, "problem"), "1,200 problems");
+}
+
 TEST(str, numbers_print_shortest_exact) {
   EXPECT_EQ(str(0.1, " ", 1e-6, " ", 1e300, " ", 0.1f, " ", int64_t{-3}, " ", true, ' ', "x"),
             "0.1 1e-06 1e+300 0.1 -3 true x");

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -58,7 +58,7 @@ const std::string& problem_of(const StepData& data, size_t row) {
   return data.problem[static_cast<size_t>(data.batch.responses[row].group)];
 }
 
-std::string signed_text(double value) { return str(value > 0 ? "+" : "", fixed(value, 4)); }
+Cell advantage_cell(double value) { return Cell::decimal(value, 4, true); }
 
 std::string responses_text(const StepData& data, const std::vector<float>& recomputed, size_t show) {
   std::vector<ResponseChange> changes = response_changes(data, recomputed);
@@ -68,9 +68,9 @@ std::string responses_text(const StepData& data, const std::vector<float>& recom
   for (const ResponseChange& c : changes) {
     const Response& o = data.batch.responses[c.row];
     if (c.size() <= 1e-6) continue;
-    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind),
-                          fixed(o.reward, 3), str(o.length), signed_text(c.stored), signed_text(c.recomputed),
-                          signed_text(c.recomputed - c.stored)});
+    table.add({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind), fixed(o.reward, 3),
+               str(o.length), advantage_cell(c.stored), advantage_cell(c.recomputed),
+               advantage_cell(c.recomputed - c.stored)});
   }
   return table.rows.empty() ? "" : "\n  responses whose mean advantage changes most\n" + table.text("  ");
 }
@@ -80,10 +80,10 @@ std::string tokens_text(const StepData& data, std::span<const float> recomputed,
   for (const TokenChange& c : largest_token_changes(data, recomputed, show)) {
     const Response& o = data.batch.responses[c.row];
     std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
-    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), piece,
-                          str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
-                          signed_text(data.advantage[c.token]), signed_text(recomputed[c.token]),
-                          signed_text(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
+    table.add({printable(problem_of(data, c.row), 40), str(o.sample), piece,
+               str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
+               advantage_cell(data.advantage[c.token]), advantage_cell(recomputed[c.token]),
+               advantage_cell(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
   }
   return table.rows.empty() ? "" : "\n  tokens that change most (position from 0)\n" + table.text("  ");
 }
@@ -147,8 +147,8 @@ std::string comparison_text(const StepData& data, const Recomputed& method, int6
   std::string text = str(method.title, " (", method.name, method.preset.empty() ? "" : str(", preset ", method.preset),
                          ")\n", settings_text(method.settings));
   const Table means{{"", "stored", "new"},
-                    {{"mean |A|", fixed(c.stored_size, 4), fixed(c.new_size, 4)},
-                     {"mean A", signed_text(c.stored_net), signed_text(c.new_net)}}};
+                    {{"mean |A|", Cell::decimal(c.stored_size, 4), Cell::decimal(c.new_size, 4)},
+                     {"mean A", advantage_cell(c.stored_net), advantage_cell(c.new_net)}}};
   text += means.text("  ");
   text += str("  correlation over tokens       ",
               std::isnan(c.correlation) ? "none: one side is constant" : fixed(c.correlation, 4), "\n");

@@ -249,7 +249,7 @@ class Comparer {
     for (const AnswerGroup* group : {&from_, &to_}) {
       for (const RunAnswers& run : group->runs) count += run.censored.contains(quantity_.text());
     }
-    return count == 0 ? "" : str(", ", count, count == 1 ? " run" : " runs", " that never got there counted as last");
+    return count == 0 ? "" : str(", ", many(count, "run"), " that never got there counted as last");
   }
 
   // `several`: values that could have differed.
@@ -319,29 +319,6 @@ std::string words_of(const Contrast& c, double level) {
   return alone ? "not significant after the correction" : "not significant";
 }
 
-std::string change_text(double value, bool share) {
-  if (std::isnan(value)) return "-";
-  std::string text = number_text(std::fabs(value), share);
-  if (share && text == "0.0") text = fixed(100 * std::fabs(value), 2);
-  const bool zero = text.find_first_not_of("0.") == std::string::npos;
-  return zero ? "0" : str(value < 0 ? "-" : "+", text);
-}
-
-std::string interval_text(const Figure& change, bool share) {
-  return change.bounded() ? str(change_text(change.low, share), " to ", change_text(change.high, share)) : "";
-}
-
-std::string number_text(double value, bool share) {
-  if (std::isnan(value)) return "-";
-  const double size = std::fabs(value);
-  const int digits = share || (size >= 10 && size < 100) ? 1 : size >= 100 ? 0 : size >= 1 ? 2 : 3;
-  const std::string text = fixed(share ? 100 * value : value, digits);
-  const bool zero = text.find_first_not_of("-0.") == std::string::npos;
-  return zero && text[0] == '-' ? text.substr(1) : text;  // no minus before a zero
-}
-
-std::string p_text(double p) { return std::isnan(p) ? "-" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
-
 std::string basis_text(const Contrast& c) {
   return c.problems > 0 ? str(c.basis, ", ", grouped(c.problems), " problems") : c.basis;
 }
@@ -353,8 +330,7 @@ std::string p_texts(const Contrast& c) {
 }
 
 std::string family_text(int64_t comparisons, double level) {
-  return str("p corrected by Holm over ", comparisons, comparisons == 1 ? " comparison" : " comparisons", ", level ",
-             percent(1 - level, 0));
+  return str("p corrected by Holm over ", many(comparisons, "comparison"), ", level ", percent(1 - level, 0));
 }
 
 Estimated estimate(const AnswerGroup& group, const Quantity& quantity, const CompareOptions& options) {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "compare/answers.h"
-#include "stats/spread.h"
+#include "results/number.h"
 
 namespace ucas {
 
@@ -50,12 +50,6 @@ int64_t correct(std::span<Contrast* const> family, double level);
 
 // "higher", "lower", "not significant", "not significant after the correction", "not estimable".
 std::string words_of(const Contrast& contrast, double level);
-// A value as tables print it: percent with one digit for shares, three significant digits otherwise; "-" if unknown.
-std::string number_text(double value, bool share);
-// Percentage points of a share with a sign: "+1.7", "-0.04", "0"; another quantity in its own unit.
-std::string change_text(double value, bool share);
-std::string interval_text(const Figure& change, bool share);  // "-2.4 to +0.1", "" without bounds
-std::string p_text(double p);                                 // "0.012", "< 0.001", "-"
 // "p = 0.012, corrected 0.024"
 std::string p_texts(const Contrast& contrast);
 std::string basis_text(const Contrast& contrast);  // "McNemar's exact test, 512 problems"

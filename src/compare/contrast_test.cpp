@@ -57,17 +57,6 @@ TEST(quantity, values_of_a_source_and_of_the_mean_of_sources_come_from_the_probl
   }
 }
 
-TEST(contrast, numbers_have_the_digits_of_their_size_and_a_zero_has_no_sign) {
-  EXPECT_EQ(number_text(0.8443, true), "84.4");
-  EXPECT_EQ(number_text(-0.0004, true), "0.0");
-  EXPECT_EQ(number_text(18.14, false), "18.1");
-  EXPECT_EQ(number_text(-0.0001, false), "0.000");
-  EXPECT_EQ(number_text(1234.5, false), "1234");
-  EXPECT_EQ(change_text(-0.017, true), "-1.7");
-  EXPECT_EQ(change_text(0.0004, true), "+0.04");
-  EXPECT_EQ(change_text(-1e-9, true), "0");
-}
-
 TEST(pairing, problems_are_paired_by_source_and_id) {
   // Both sources have ids 0 ... 4; source a is right before, b after.
   RunAnswers before, after;

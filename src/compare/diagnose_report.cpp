@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -17,47 +17,51 @@ constexpr size_t kDiagnosisWidth = 110;
 constexpr size_t kLongestOpening = 32;
 constexpr double kNearShare = 0.05;  // signals that shrink about as few rare right responses as the best one
 
-std::string with_sign(double value) { return std::isfinite(value) ? str(value > 0 ? "+" : "", fixed(value, 2)) : "-"; }
+std::string z_text(double z) { return signed_text(z, 2); }
 
-std::string number(double value, int digits) { return std::isfinite(value) ? fixed(value, digits) : "-"; }
-
-std::string share_of(double share) { return std::isfinite(share) ? percent(share) : "-"; }
+Cell z_cell(double z) { return Cell::decimal(z, 2, true); }
 
 std::string opening_text(const std::string& opening) {
   return opening.empty() ? "(no word)" : printable(opening, kLongestOpening);
 }
 
-std::string many(int64_t count, const char* noun) { return str(grouped(count), " ", noun, count == 1 ? "" : "s"); }
+using PerSignal = std::array<double, kSignals>;
+
+// A column for each signal.
+void add_signals(Table& table, const Diagnosis& found) {
+  for (const SignalDiagnosis& s : found.signals) table.head.emplace_back(str("z ", word_of(s.signal)));
+}
+
+void add_row(Table& table, std::vector<Cell> row, const Diagnosis& found, const PerSignal& values) {
+  for (const SignalDiagnosis& s : found.signals) row.push_back(z_cell(values[static_cast<size_t>(s.signal)]));
+  table.add(std::move(row));
+}
 
 std::string signals_table(const DiagnosisReport& report) {
   const std::string interval = str(percent(report.options.level, 0), " interval");
-  Table table{
-      {"signal", "AUROC", "pooled", "z right", "z rare right", interval, "of them z > 0", "rank, share"}, {}, "lr"};
+  Table table{{"signal", "AUROC", "pooled", "z right", "z rare right", interval, "of them z > 0", "rank, share"}};
   for (const SignalDiagnosis& s : report.found.signals) {
     const Figure& z = s.z_rare;
-    table.rows.push_back({word_of(s.signal), number(s.auroc, 3), number(s.auroc_pooled, 3), with_sign(s.z_right),
-                          with_sign(z.value),
-                          s.selects     ? "chosen by it"
-                          : z.bounded() ? str(with_sign(z.low), " to ", with_sign(z.high))
-                                        : "-",
-                          share_of(s.share_over()), with_sign(s.rank_with_share)});
+    table.add({word_of(s.signal), Cell::decimal(s.auroc, 3), Cell::decimal(s.auroc_pooled, 3), z_cell(s.z_right),
+               z_cell(z.value),
+               s.selects     ? "chosen by it"
+               : z.bounded() ? str(z_text(z.low), " to ", z_text(z.high))
+                             : "-",
+               share_text(s.share_over()), z_cell(s.rank_with_share)});
   }
   return "\n" + table.text("  ", kDiagnosisWidth);
 }
 
 std::string strategies_table(const DiagnosisReport& report) {
   const std::vector<StrategyDiagnosis>& all = report.found.strategies;
-  Table table{{"begins with", "responses", "right"}, {}, "lr"};
-  for (const SignalDiagnosis& s : report.found.signals) table.head.push_back(str("z ", word_of(s.signal)));
+  Table table{{"begins with", "responses", "right"}};
+  add_signals(table, report.found);
   const size_t shown = std::min(all.size(), static_cast<size_t>(report.strategies));
   for (size_t i = 0; i < shown; ++i) {
-    std::vector<std::string> row = {opening_text(all[i].opening), percent(all[i].share), percent(all[i].right)};
-    for (const SignalDiagnosis& s : report.found.signals) {
-      row.push_back(with_sign(all[i].z_right[static_cast<size_t>(s.signal)]));
-    }
-    table.rows.push_back(std::move(row));
+    add_row(table, {opening_text(all[i].opening), percent(all[i].share), percent(all[i].right)}, report.found,
+            all[i].z_right);
   }
-  std::string text = str("\n  strategies, ", number(report.found.right_strategies, 2),
+  std::string text = str("\n  strategies, ", decimal_text(report.found.right_strategies, 2),
                          " different right ones to a problem; z: mean over their right responses\n",
                          table.text("  ", kDiagnosisWidth));
   if (shown < all.size()) text += str("  and ", grouped(std::ssize(all) - static_cast<int64_t>(shown)), " more\n");
@@ -71,19 +75,17 @@ std::string steps_table(const DiagnosisReport& report) {
       steps, [](const StepDiagnosis& s) { return std::isfinite(s.stage_1.rare) || std::isfinite(s.stage_1.other); });
   Table table{{"step", "rare right", "other right"}, {}, "rr"};
   if (stage_1) {
-    for (const char* head : {"stage 1: shrunk", "rare x", "other x"}) table.head.push_back(head);
+    for (const char* head : {"stage 1: shrunk", "rare x", "other x"}) table.head.emplace_back(head);
   }
-  for (const char* head : {"all: shrunk", "rare x", "other x"}) table.head.push_back(head);
+  for (const char* head : {"all: shrunk", "rare x", "other x"}) table.head.emplace_back(head);
   for (const StepDiagnosis& s : steps) {
-    std::vector<std::string> row = {str(s.step), grouped(s.rare), grouped(s.other)};
+    std::vector<Cell> row = {str(s.step), Cell::count(s.rare), Cell::count(s.other)};
     const auto add = [&](const StepDiagnosis::Of& of) {
-      for (const std::string& cell : {share_of(of.shrunk), number(of.rare, 3), number(of.other, 3)}) {
-        row.push_back(cell);
-      }
+      row.insert(row.end(), {share_text(of.shrunk), Cell::decimal(of.rare, 3), Cell::decimal(of.other, 3)});
     };
     if (stage_1) add(s.stage_1);
     add(s.all);
-    table.rows.push_back(std::move(row));
+    table.add(std::move(row));
   }
   return str(
       "\n  what the method made of the advantage of right responses: share of the rare ones that it lowered, "
@@ -95,13 +97,9 @@ std::string steps_table(const DiagnosisReport& report) {
 std::string z_by_step(const DiagnosisReport& report) {
   if (report.found.steps.size() < 2) return "";
   Table table{{"step", "rare right"}, {}, "rr"};
-  for (const SignalDiagnosis& s : report.found.signals) table.head.push_back(str("z ", word_of(s.signal)));
+  add_signals(table, report.found);
   for (const StepDiagnosis& step : report.found.steps) {
-    std::vector<std::string> row = {str(step.step), grouped(step.rare)};
-    for (const SignalDiagnosis& s : report.found.signals) {
-      row.push_back(with_sign(step.z_rare[static_cast<size_t>(s.signal)]));
-    }
-    table.rows.push_back(std::move(row));
+    add_row(table, {str(step.step), Cell::count(step.rare)}, report.found, step.z_rare);
   }
   return str("\n  by step; z: mean over the rare right responses\n", table.text("  ", kDiagnosisWidth));
 }
@@ -110,8 +108,8 @@ std::string words_of(const DiagnosisReport& report, RareEffect effect) {
   std::vector<std::string> names;
   for (const SignalDiagnosis& s : report.found.signals) {
     if (is_setting(s.signal) && s.effect == effect && !s.selects) {
-      names.push_back(str(word_of(s.signal), " (z ", with_sign(s.z_rare.value), ", ", percent(s.share_over()),
-                          " of them above 0)"));
+      names.push_back(
+          str(word_of(s.signal), " (z ", z_text(s.z_rare.value), ", ", percent(s.share_over()), " of them above 0)"));
     }
   }
   return join(names, ", ");
@@ -151,8 +149,15 @@ std::string rare_words(const DiagnosisReport& report) {
 std::string other_kinds(const DiagnosisReport& report) {
   if (report.options.rare_by != RareBy::opening) return "another --rare_by or a larger --rare.";
   return str("another --opening or --rare. First words tell strategies only where responses differ by them (here ",
-             number(report.found.right_strategies, 1),
+             decimal_text(report.found.right_strategies, 1),
              " kinds of right responses to a problem); --rare_by accuracy and logprob need no words.");
+}
+
+// A number for each signal, by its name.
+OrderedJson by_signal(const Diagnosis& found, const PerSignal& values) {
+  OrderedJson json = OrderedJson::object();
+  for (const SignalDiagnosis& s : found.signals) json[word_of(s.signal)] = values[static_cast<size_t>(s.signal)];
+  return json;
 }
 
 OrderedJson json_of(const StepDiagnosis::Of& of) {
@@ -215,43 +220,34 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                       {"strategies", OrderedJson::array()},
                       {"steps", OrderedJson::array()}};
   for (const SignalDiagnosis& s : found.signals) {
-    json["signals"].push_back(
-        {{"signal", word_of(s.signal)},
-         {"setting", is_setting(s.signal)},
-         {"groups", s.groups},
-         {"auroc", s.auroc},
-         {"auroc_pooled", s.auroc_pooled},
-         {"z_right", s.z_right},
-         {"z_rare_right", {{"value", s.z_rare.value}, {"low", s.z_rare.low}, {"high", s.z_rare.high}}},
-         {"rare_right", s.rare},
-         {"rare_right_over_0", s.rare_over},
-         {"rank_with_share", s.rank_with_share},
-         {"selects", s.selects},
-         {"effect", word_of(s.effect)}});
+    json["signals"].push_back({{"signal", word_of(s.signal)},
+                               {"setting", is_setting(s.signal)},
+                               {"groups", s.groups},
+                               {"auroc", s.auroc},
+                               {"auroc_pooled", s.auroc_pooled},
+                               {"z_right", s.z_right},
+                               {"z_rare_right", json_of(s.z_rare)},
+                               {"rare_right", s.rare},
+                               {"rare_right_over_0", s.rare_over},
+                               {"rank_with_share", s.rank_with_share},
+                               {"selects", s.selects},
+                               {"effect", word_of(s.effect)}});
   }
   for (const StrategyDiagnosis& strategy : found.strategies) {
-    OrderedJson z = OrderedJson::object();
-    for (const SignalDiagnosis& s : found.signals) {
-      z[word_of(s.signal)] = strategy.z_right[static_cast<size_t>(s.signal)];
-    }
     json["strategies"].push_back({{"opening", strategy.opening},
                                   {"responses", strategy.responses},
                                   {"share", strategy.share},
                                   {"right", strategy.right},
-                                  {"z_right", std::move(z)}});
+                                  {"z_right", by_signal(found, strategy.z_right)}});
   }
   for (const StepDiagnosis& s : found.steps) {
     if (s.step < 0) continue;
-    OrderedJson z = OrderedJson::object();
-    for (const SignalDiagnosis& signal : found.signals) {
-      z[word_of(signal.signal)] = s.z_rare[static_cast<size_t>(signal.signal)];
-    }
     json["steps"].push_back({{"step", s.step},
                              {"rare_right", s.rare},
                              {"other_right", s.other},
                              {"stage_1", json_of(s.stage_1)},
                              {"all", json_of(s.all)},
-                             {"z_rare_right", std::move(z)}});
+                             {"z_rare_right", by_signal(found, s.z_rare)}});
   }
   const SignalDiagnosis* best = found.best();
   json["best"] = best == nullptr ? OrderedJson(nullptr) : OrderedJson(word_of(best->signal));

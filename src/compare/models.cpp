@@ -105,7 +105,7 @@ ComparedMetric compare_metric(const CommonProblems& common, Quantity quantity, c
   ComparedMetric out;
   out.quantity = quantity;
   out.key = quantity.text();
-  out.title = out.key == "greedy" ? "greedy pass@1" : out.key;
+  out.title = metric_title(out.key);
   const std::set<std::string> complete = complete_sources(common, quantity);
   for (size_t g = 0; g < common.groups.size(); ++g) {
     auto& cells = out.cell.emplace_back(sets.size());
@@ -194,8 +194,8 @@ void compare_settings(std::span<const AnswerGroup> groups, Comparison& out) {
 
 void warn_of_problems(const CommonProblems& common, Comparison& out) {
   if (common.left_out > 0) {
-    out.warnings.push_back(str(grouped(common.left_out), common.left_out == 1 ? " problem" : " problems",
-                               " that not every run answered ", common.left_out == 1 ? "is" : "are", " left out"));
+    out.warnings.push_back(str(many(common.left_out, "problem"), " that not every run answered ",
+                               common.left_out == 1 ? "is" : "are", " left out"));
   }
   if (common.changed > 0) {
     out.warnings.push_back(str(grouped(common.changed), common.changed == 1 ? " problem has" : " problems have",

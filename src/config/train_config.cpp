@@ -82,6 +82,28 @@ void TrainConfig::validate_settings() const {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
   }
+  refuse_sampling(refuse);
+  refuse.attempt([&] { reward.validate(); });
+  if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
+    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
+               " must be smaller than rollout.response_length = ", rollout.response_length));
+  }
+  if (data.examples.shots > 0 && data.examples.few_shot.empty()) {
+    refuse(str("data.shots = ", data.examples.shots, " needs data.few_shot, the file of the examples"));
+  }
+  refuse.attempt([&] { parse_source_weights(data.weights); });
+  refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
+  refuse_objective(refuse);
+  if (method) {
+    refuse.attempt([&] { method->validate(); });
+    refuse.finish();  // what follows reads them together
+    refuse.attempt([&] { validate_combination(); });
+  }
+  refuse.finish();
+}
+
+// Who samples, and what they cannot do.
+void TrainConfig::refuse_sampling(Refusals& refuse) const {
   if (rollout.off_policy_steps > 0 && rollout.carry_over) {
     refuse(
         "rollout.off_policy_steps = 1 with rollout.carry_over = true: prompts would be two steps old; choose one of "
@@ -115,22 +137,14 @@ void TrainConfig::validate_settings() const {
                  "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\""));
     }
   }
-  refuse.attempt([&] { reward.validate(); });
-  if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
-    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
-               " must be smaller than rollout.response_length = ", rollout.response_length));
-  }
-  if (data.examples.shots > 0 && data.examples.few_shot.empty()) {
-    refuse(str("data.shots = ", data.examples.shots, " needs data.few_shot, the file of the examples"));
-  }
-  refuse.attempt([&] { parse_source_weights(data.weights); });
-  refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
+}
+
+// Which prompts count, and how loss and reward are weighed.
+void TrainConfig::refuse_objective(Refusals& refuse) const {
   if (data.order == DataOrder::difficulty && !data.shuffle) {
     refuse(
         "data.order = \"difficulty\" selects at random, and data.shuffle = false asks for the order of the files: "
-        "leave "
-        "out "
-        "one of them");
+        "leave out one of them");
   }
   if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
     refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
@@ -151,36 +165,13 @@ void TrainConfig::validate_settings() const {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
   }
   refuse.attempt([&] { objective.validate(); });
-  if (method) {
-    refuse.attempt([&] { method->validate(); });
-    refuse.finish();  // what follows reads them together
-    refuse.attempt([&] { validate_combination(); });
-  }
-  refuse.finish();
 }
 
 // What method, objective and sizes cannot be together: each alone is fine.
 void TrainConfig::validate_combination() const {
   Refusals refuse(ErrorKind::config);
   const Needs need = needs();
-  const int64_t generated = gen_batch() * data.max_num_gen_batches;
-  if (generated > 0 && generated < data.train_batch_size) {
-    refuse(str("data.train_batch_size = ", data.train_batch_size, " prompts are never reached with data.gen_batch_size",
-               " = ", gen_batch(), " and data.max_num_gen_batches = ", data.max_num_gen_batches,
-               ": raise one of these"));
-  }
-  if (objective.keep_low > 0 || objective.keep_high < 1) {
-    bool possible = false;
-    for (int64_t right = 0; right <= rollout.n; ++right) {
-      const double share = static_cast<double>(right) / static_cast<double>(rollout.n);
-      possible |= share >= objective.keep_low && share <= objective.keep_high;
-    }
-    if (!possible) {
-      refuse(str("no share of rollout.n = ", rollout.n, " responses lies within objective.keep_low = ",
-                 objective.keep_low, " and objective.keep_high = ", objective.keep_high,
-                 ": no prompt can pass; raise rollout.n or widen the interval"));
-    }
-  }
+  refuse_filter(refuse);
   if (objective.norm_length > 0 && objective.aggregation != Aggregation::seq_mean_token_sum_norm &&
       objective.aggregation != Aggregation::row_mean_token_sum_norm) {
     refuse(str("objective.norm_length = ", objective.norm_length,
@@ -200,6 +191,34 @@ void TrainConfig::validate_combination() const {
   }
   if (rollout.carry_over) refuse.attempt([&] { validate_carry_over(); });
   if (need.on_policy) refuse_off_policy(refuse);
+  refuse_without_effect(need, refuse);
+  refuse.finish();
+}
+
+// Prompts that can never make up a step.
+void TrainConfig::refuse_filter(Refusals& refuse) const {
+  const int64_t generated = gen_batch() * data.max_num_gen_batches;
+  if (generated > 0 && generated < data.train_batch_size) {
+    refuse(str("data.train_batch_size = ", data.train_batch_size, " prompts are never reached with data.gen_batch_size",
+               " = ", gen_batch(), " and data.max_num_gen_batches = ", data.max_num_gen_batches,
+               ": raise one of these"));
+  }
+  if (objective.keep_low > 0 || objective.keep_high < 1) {
+    bool possible = false;
+    for (int64_t right = 0; right <= rollout.n; ++right) {
+      const double share = static_cast<double>(right) / static_cast<double>(rollout.n);
+      possible |= share >= objective.keep_low && share <= objective.keep_high;
+    }
+    if (!possible) {
+      refuse(str("no share of rollout.n = ", rollout.n, " responses lies within objective.keep_low = ",
+                 objective.keep_low, " and objective.keep_high = ", objective.keep_high,
+                 ": no prompt can pass; raise rollout.n or widen the interval"));
+    }
+  }
+}
+
+// What the method does not read, or what leaves it no advantage.
+void TrainConfig::refuse_without_effect(const Needs& need, Refusals& refuse) const {
   if (reference.moves() && !need.reference) {
     refuse(str("reference.sync_steps = ", reference.sync_steps,
                ", but nothing reads a reference: set "
@@ -229,7 +248,6 @@ void TrainConfig::validate_combination() const {
       refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");
     }
   }
-  refuse.finish();
 }
 
 // Exactly on-policy: one update a step, and all of it sampled by the policy as it is.

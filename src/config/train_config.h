@@ -61,7 +61,11 @@ struct TrainConfig {
  private:
   void validate_combination() const;
   void validate_carry_over() const;
+  void refuse_sampling(Refusals& refuse) const;
+  void refuse_objective(Refusals& refuse) const;
+  void refuse_filter(Refusals& refuse) const;
   void refuse_off_policy(Refusals& refuse) const;
+  void refuse_without_effect(const Needs& need, Refusals& refuse) const;
 };
 
 // What the option called `key` can change, of any run; `result` for options of methods, and for those that a run of

@@ -12,10 +12,6 @@ namespace {
 
 using Lines = std::vector<ExplainedLine>;
 
-std::string plural(int64_t count, const std::string& thing) {
-  return str(grouped(count), " ", thing, count == 1 ? "" : "s");
-}
-
 std::string kl_formula(KlEstimator estimator, const std::string& d) {
   switch (estimator) {
     case KlEstimator::k1:
@@ -39,12 +35,12 @@ Lines sampling(const TrainConfig& c) {
   if (r.top_k > 0) sampler += str(", top-k ", r.top_k);
   if (r.min_p > 0) sampler += str(", min-p ", r.min_p);
   Lines lines = {{"prompts", "",
-                  str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
-                      ", up to ", plural(c.data.max_prompt_length, "token"),
+                  str(many(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
+                      ", up to ", many(c.data.max_prompt_length, "token"),
                       c.data.shuffle && c.data.order == DataOrder::shuffled ? ", in a new order each epoch" : "")},
                  {"responses", "o_1 .. o_G ~ pi_old(. | q)",
                   str("G = ", r.n, " responses to each prompt at ", sampler,
-                      ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
+                      ", of at most T = ", many(r.response_length, "token"), ", the end token included")}};
   if (!r.stop.empty()) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
   }
@@ -59,7 +55,7 @@ Lines sampling(const TrainConfig& c) {
   if (c.data.solved_cooldown > 0) {
     lines.push_back(
         {"cooldown", "",
-         str("a prompt whose responses were all right is passed over for ", plural(c.data.solved_cooldown, "step"))});
+         str("a prompt whose responses were all right is passed over for ", many(c.data.solved_cooldown, "step"))});
   }
   if (r.carry_over) {
     lines.push_back({"carry-over", "",
@@ -114,7 +110,7 @@ void add_parts(const RewardConfig& r, Lines& lines) {
 void add_schedule(const std::string& name, double first, const KlSchedule& schedule, Lines& lines) {
   if (schedule.form == KlForm::constant) return;
   lines.push_back({"",
-                   str(name, " from ", first, " to ", schedule.end, " over ", plural(schedule.steps, "step"),
+                   str(name, " from ", first, " to ", schedule.end, " over ", many(schedule.steps, "step"),
                        schedule.form == KlForm::linear ? ", in a straight line" : ", by half a cosine"),
                    "and stays there"});
 }
@@ -153,7 +149,7 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
 
 Lines selection_of_prompts(const TrainConfig& c) {
   const KeepRule rule = c.keep_rule();
-  const std::string wanted = plural(c.data.train_batch_size, "prompt");
+  const std::string wanted = many(c.data.train_batch_size, "prompt");
   if (!rule.filters()) {
     return {{"kept", "",
              str("all; ", wanted, " a step",
@@ -173,7 +169,7 @@ Lines selection_of_prompts(const TrainConfig& c) {
     lines.push_back({"difficulty", str(rule.low, " <= |{i: o_i right}| / G <= ", rule.high), ""});
   }
   if (rule.untruncated) {
-    lines.push_back({"length", "", str("no response of ", plural(rule.response_limit - 1, "token"), " or more")});
+    lines.push_back({"length", "", str("no response of ", many(rule.response_limit - 1, "token"), " or more")});
   }
   std::string until;
   if (rule.max_gen_batches == 1) {
@@ -352,7 +348,7 @@ Lines loss(const TrainConfig& c) {
 
 std::string schedule_words(const OptimizerConfig& o) {
   std::string text = str("learning rate ", o.lr);
-  if (o.warmup_steps > 0) text += str(", rising from 0 over ", plural(o.warmup_steps, "step"));
+  if (o.warmup_steps > 0) text += str(", rising from 0 over ", many(o.warmup_steps, "step"));
   text += o.schedule == Schedule::cosine ? str(", then cosine to ", o.min_lr_ratio, " of it")
           : o.warmup_steps > 0           ? ", then constant"
                                          : ", constant";
@@ -377,13 +373,13 @@ Lines update(const TrainConfig& c) {
   lines.push_back({"", "", schedule_words(c.optimizer)});
   std::string passes = c.update.epochs > 1 ? str(", ", c.update.epochs, " passes over the batch") : "";
   lines.push_back({"updates", "",
-                   str(plural(updates, "update"), " a step, of ", plural(std::min(mini, prompts), "prompt"), " or ",
-                       plural(std::min(mini, prompts) * c.rollout.n, "response"), " each", passes)});
+                   str(many(updates, "update"), " a step, of ", many(std::min(mini, prompts), "prompt"), " or ",
+                       many(std::min(mini, prompts) * c.rollout.n, "response"), " each", passes)});
   if (updates == 1) lines.push_back({"", "", "fully on-policy: every ratio is 1 and nothing clips"});
   lines.push_back({"per step", "",
-                   str("trained on up to ", plural(responses, "response"), ", ",
-                       plural(responses * c.rollout.response_length, "response token"), " at most")});
-  lines.push_back({"length", "", plural(c.train.steps, "step")});
+                   str("trained on up to ", many(responses, "response"), ", ",
+                       many(responses * c.rollout.response_length, "response token"), " at most")});
+  lines.push_back({"length", "", many(c.train.steps, "step")});
   if (c.uses_passes()) {
     lines.back().words =
         str(c.train.epochs == 1 ? "1 pass" : str(grouped(c.train.epochs), " passes"), " over the problems",
@@ -407,14 +403,14 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
                      !r.moves()
                          ? std::string("pi_ref, the policy's start, frozen: for the KL terms")
                          : str("pi_ref, at first the policy's start; after every ",
-                               r.sync_steps == 1 ? "step" : plural(r.sync_steps, "step"),
+                               r.sync_steps == 1 ? "step" : many(r.sync_steps, "step"),
                                r.mixup_alpha == 1 ? " the policy as it is then"
                                                   : str(" pi_ref = ", r.mixup_alpha, " pi + ",
                                                         fixed(1 - r.mixup_alpha, 4), " pi_ref, weight by weight"))});
   }
   if (needs.critic) {
     lines.push_back({"critic", "",
-                     str("V, the policy's body with a scalar head; ", plural(needs.critic->updates, "update"),
+                     str("V, the policy's body with a scalar head; ", many(needs.critic->updates, "update"),
                          " a step, value clip ", needs.critic->value_clip)});
     lines.push_back(
         {"", "", str(optimizer_words(needs.critic->optimizer), "; ", schedule_words(needs.critic->optimizer))});
@@ -431,7 +427,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
         {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
   }
   const int64_t passes = models + (needs.divergence ? 1 : 0);  // each reads the batch once
-  std::string words = str(plural(passes, "forward pass"), passes == 1 ? "" : "es");
+  std::string words = str(many(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";
   if (needs.selection && needs.selection->scope != Scope::step) words += ", and one more before every update";

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "base/text/table.h"
 #include "hf/work.h"
 #include "plan/model_memory.h"
+#include "results/table.h"
 #include "sampling/engine_room.h"
 
 namespace ucas {

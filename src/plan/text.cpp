@@ -3,9 +3,9 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
 #include "plan/plan.h"
 #include "plan/step_time.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -44,18 +44,18 @@ std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLi
                       const std::vector<Remedy>& remedies) {
   Table table;
   table.head = {"part"};
-  for (const std::string& phase : plan.phases) table.head.push_back(phase);
+  for (const std::string& phase : plan.phases) table.head.emplace_back(phase);
   table.head.emplace_back("");
   table.align = "l" + std::string(plan.phases.size(), 'r') + "l";
   for (const PlanPart& part : plan.parts) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    row.push_back(part.name);
-    for (int64_t bytes : part.bytes) row.push_back(cell(bytes));
-    row.push_back(part.note);
+    std::vector<Cell>& row = table.rows.emplace_back().cells;
+    row.emplace_back(part.name);
+    for (int64_t bytes : part.bytes) row.emplace_back(cell(bytes));
+    row.emplace_back(part.note);
   }
-  std::vector<std::string>& sums = table.rows.emplace_back();
+  std::vector<Cell>& sums = table.rows.emplace_back().cells;
   sums.emplace_back("in all");
-  for (size_t phase = 0; phase < plan.phases.size(); ++phase) sums.push_back(cell(plan.total(phase)));
+  for (size_t phase = 0; phase < plan.phases.size(); ++phase) sums.emplace_back(cell(plan.total(phase)));
   sums.emplace_back("");
   std::string text = head.title + "\n";
   for (const std::string& note : head.notes) text += str("note: ", note, "\n");

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "core/metrics.h"
+#include "results/number.h"
 
 namespace ucas {
 
@@ -122,7 +123,7 @@ InkedLine DashboardState::chart(const Row& row, size_t width, bool utf8) const {
   std::string gap(cells_left - std::min(cells_left, cells(line)), ' ');
   return {label(row.title),
           {line},
-          {gap + pad_left(number_word(history_.steps().last(row.key)), kValue), Ink::strong},
+          {gap + pad_left(measure_text(history_.steps().last(row.key)), kValue), Ink::strong},
           {"  "}};
 }
 
@@ -207,7 +208,7 @@ std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) con
   std::string words = right ? "right" : s.verdict == "unequal" ? "wrong" : s.verdict;
   std::string facts =
       str(s.answer.empty() ? "" : ", read as " + fit(visible(s.answer.substr(0, 400), utf8), 24), ", ",
-          grouped(s.tokens), " tokens", s.finished ? "" : ", cut at the limit", ", reward ", number_word(s.reward));
+          grouped(s.tokens), " tokens", s.finished ? "" : ", cut at the limit", ", reward ", measure_text(s.reward));
   return {{label("sample"), {str("step ", s.step, ": ")}, {words, right ? Ink::good : Ink::bad}, {facts}},
           {label("  prompt"), {shown(s.question), Ink::faint}},
           {label("  response"), {shown(s.response)}}};

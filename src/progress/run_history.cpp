@@ -68,18 +68,6 @@ void RunHistory::add(int64_t step, StepRow metrics) {
   looked_ = false;
 }
 
-std::string number_word(double value) {
-  if (!std::isfinite(value)) return "-";
-  double size = std::fabs(value);
-  if (size == 0) return "0";
-  if (size < 1e-3 || size >= 1e5) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1e", value);
-    return text;
-  }
-  return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
-}
-
 void list_alarms(const RunHistory& history) {
   for (const Alarm& alarm : history.alarms()) log(str("alarm  ", alarm.title, ": ", alarm.what, ". ", alarm.cause));
   for (const Alarm& alarm : history.over()) log(str("alarm  ", alarm.title, ", ", alarm.what));

@@ -35,9 +35,6 @@ class RunHistory {
   mutable bool looked_ = false;
 };
 
-// A number in few characters: "28.00", "0.222", "1.5e-06"; "-" where it is not known.
-std::string number_word(double value);
-
 // What a run that ends, or stops, leaves to look at: each alarm with what it usually means, and what is over, as
 // messages.
 void list_alarms(const RunHistory& history);

@@ -11,6 +11,7 @@
 #include "core/metrics.h"
 #include "progress/dashboard.h"
 #include "progress/run_history.h"
+#include "results/number.h"
 
 namespace ucas {
 
@@ -46,7 +47,7 @@ class PlainProgress final : public TrainObserver {
     }
     for (const auto& [words, key, digits] : kShown) {
       const double value = value_in(metrics, key);
-      if (std::isfinite(value)) note += str("  ", words, " ", digits < 0 ? number_word(value) : fixed(value, digits));
+      if (std::isfinite(value)) note += str("  ", words, " ", digits < 0 ? measure_text(value) : fixed(value, digits));
     }
     const double validation = history_.steps().find(RunHistory::kValidation)->back();
     if (std::isfinite(validation)) note += str("  val ", fixed(validation, 3));

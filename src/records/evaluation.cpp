@@ -301,6 +301,17 @@ Figure figure_named(const EvalNumbers& n, const std::string& name) {
   return {};
 }
 
+std::vector<std::string> shares_of(const EvalNumbers& n) {
+  std::vector<std::string> names;
+  if (n.greedy.known()) names.emplace_back("greedy");
+  for (const auto& [name, list] : {std::pair{"mean@", &n.mean_at}, {"maj@", &n.majority_at}, {"pass@", &n.pass_at}}) {
+    for (const FigureAt& figure : *list) names.push_back(str(name, figure.k));
+  }
+  return names;
+}
+
+std::string metric_title(const std::string& name) { return name == "greedy" ? "greedy pass@1" : name; }
+
 bool is_share(const std::string& name) {
   return name == "greedy" || name.find('@') != std::string::npos || name == "truncated" || name == "unparseable";
 }

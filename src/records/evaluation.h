@@ -107,6 +107,9 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
 // One figure by its name in the tables: "greedy", "mean@16", "pass@8", "maj@16", "entropy", "length", "truncated",
 // "unparseable", "ece", "auroc_logprob", "auroc_confidence"; unknown where it is not there.
 Figure figure_named(const EvalNumbers& numbers, const std::string& name);
+// The names of its shares: "greedy", then "mean@4" ..., "maj@4" ... and "pass@4" ..., each with ascending k.
+std::vector<std::string> shares_of(const EvalNumbers& numbers);
+std::string metric_title(const std::string& name);  // "greedy pass@1", "mean@16"
 // Is it a share of problems or responses, printed in percent?
 bool is_share(const std::string& name);
 

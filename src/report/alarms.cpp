@@ -32,17 +32,6 @@ double recent(const StepTable& steps, const std::string& key, size_t& count) {
   return mean_of(known);
 }
 
-std::string short_number(double value) {
-  if (value == 0) return "0";
-  double size = std::fabs(value);
-  if (size < 1e-3 || size >= 1e5) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1e", value);
-    return text;
-  }
-  return fixed(value, size >= 100 ? 0 : size >= 1 ? 2 : 3);
-}
-
 class Finder {
  public:
   Finder(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries)
@@ -96,13 +85,13 @@ class Finder {
     if (!i)
       return over(kind, s, [](double least) {
         return str("entropy was below ", percent(limit_of("Entropy collapse"), 0), " of its start, down to ",
-                   short_number(least));
+                   measure_text(least));
       });
     double change = kUnknown;
     std::string pass = pass_change(change);
     const bool kept = std::isnan(change) ? has_risen(run_->steps) : change >= -0.01;
     add(!kept, kept ? "Low entropy" : "Entropy collapse",
-        str("entropy from ", short_number(s.value[0]), " to ", short_number(s.value.back()), ", below ",
+        str("entropy from ", measure_text(s.value[0]), " to ", measure_text(s.value.back()), ", below ",
             percent(kind.limit, 0), " of its start from step ", s.step[*i], " on", pass.empty() ? "" : "; ", pass),
         !kept ? kind.meaning
         : std::isnan(change)
@@ -228,8 +217,8 @@ class Finder {
     }
     if (above == 0) return;
     add(true, "Sampler/trainer mismatch",
-        str("log-probs of one token differ by up to ", short_number((*values)[worst]), " (step ",
-            run_->steps.step[worst], "); beyond ", short_number(kind.limit), " in ", above, " of ", values->size(),
+        str("log-probs of one token differ by up to ", measure_text((*values)[worst]), " (step ",
+            run_->steps.step[worst], "); beyond ", measure_text(kind.limit), " in ", above, " of ", values->size(),
             " steps"),
         kind.meaning);
   }

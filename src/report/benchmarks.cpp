@@ -44,9 +44,7 @@ std::vector<Carded> carded(const std::vector<RunGroup>& groups, const std::strin
   return all;
 }
 
-PageCell known_cell(const std::string& text) {
-  return text.empty() || text == "null" ? PageCell{.quiet = true} : PageCell{.text = text};
-}
+Cell known_cell(const std::string& text) { return text.empty() || text == "null" ? Cell::unknown() : text; }
 
 }  // namespace
 
@@ -94,20 +92,21 @@ std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::stri
   std::string out;
   for (const BenchmarkTable& benchmarks : benchmark_tables(groups, data)) {
     const std::string& metric = benchmarks.metric;
-    PageTable table{
-        "plain benchmarks", str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"), {{}}, {}};
+    Table table{.head = {""},
+                .caption = str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"),
+                .kind = "plain benchmarks"};
     for (size_t c = 0; c < benchmarks.columns.size(); ++c) {
       const std::string& name = benchmarks.columns[c];
-      PageCell head{.text = name};
-      if (benchmarks.problems[c] > 0) head.bounds = grouped(benchmarks.problems[c]);
+      Cell head = name;
+      if (benchmarks.problems[c] > 0) head.below = grouped(benchmarks.problems[c]);
       if (name == kMacro) head.about = "mean of the benchmarks, each counting the same";
       if (name == kMicro) head.about = "over all problems, each counting the same";
       table.head.push_back(std::move(head));
     }
     for (const SummaryRow& row : benchmarks.rows) {
-      PageTable::Row line{{name_cell(*row.group)}, ""};
-      for (const SummaryCell& cell : row.cells) line.cells.push_back(value_cell(cell, true, true));
-      table.rows.push_back(std::move(line));
+      std::vector<Cell> line = {name_cell(*row.group)};
+      for (const SummaryCell& cell : row.cells) line.push_back(value_cell(cell, true, true));
+      table.add(std::move(line));
     }
     out += render(table);
   }
@@ -143,24 +142,20 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
 std::string cards_html(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<Carded> all = carded(groups, data);
   if (all.empty()) return "";
-  PageTable table{"plain left", "", {}, {}};
-  for (const char* head : {"run", "card", "weights", "sampling", "problems", "template", "stop", "limit", "grader"}) {
-    table.head.push_back({.text = head});
-  }
+  Table table{.head = {"run", "card", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},
+              .kind = "plain left"};
   OrderedJson names = OrderedJson::array();
   for (const Carded& c : all) {
     if (all.size() <= 4) names.push_back(c.card->name);
-    std::vector<PageCell> head = {name_cell(*c.group, c.run->name),
-                                  {.code = c.card->name},
-                                  {.code = c.card->model},
-                                  known_cell(c.card->sampling)};
-    if (c.card->sets.empty()) table.rows.push_back({head, ""});
+    std::vector<Cell> head = {name_cell(*c.group, c.run->name), Cell(c.card->name).with(&Cell::code, true),
+                              Cell(c.card->model).with(&Cell::code, true), known_cell(c.card->sampling)};
+    if (c.card->sets.empty()) table.add(head);
     for (const CardSummary::Set& set : c.card->sets) {
-      PageCell problems = known_cell(set.name);
-      problems.bounds = str(set.problems, " problems, ", set.files);
+      Cell problems = known_cell(set.name);
+      problems.below = str(set.problems, " problems, ", set.files);
       head.insert(head.end(), {problems, known_cell(set.prompt_template), known_cell(set.stop),
                                known_cell(set.max_tokens), known_cell(set.grader)});
-      table.rows.push_back({std::move(head), ""});
+      table.add(std::move(head));
       head.assign(4, {});  // further sets of the same card
     }
   }

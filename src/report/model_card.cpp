@@ -4,8 +4,8 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
 #include "report/escape.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -18,17 +18,14 @@ struct Score {
   Figure share;
 };
 
-Score largest(const char* name, const std::vector<FigureAt>& figures) {
-  return figures.empty() ? Score{name, {}} : Score{str(name, figures.back().k), figures.back().share};
-}
-
-// The figures of one source that travel, the one that stands for all first.
+// The figures of one source that travel, the one that stands for all first: of several k the largest.
 std::vector<Score> scores_of(const EvalNumbers& n) {
-  std::vector<Score> scores = {{"greedy pass@1", n.greedy},
-                               largest("mean@", n.mean_at),
-                               largest("pass@", n.pass_at),
-                               largest("maj@", n.majority_at)};
-  std::erase_if(scores, [](const Score& score) { return !score.share.known(); });
+  std::vector<Score> scores;
+  for (const char* kind : {"greedy", "mean@", "pass@", "maj@"}) {
+    std::string last;
+    for (const std::string& name : shares_of(n)) last = name.starts_with(kind) ? name : last;
+    if (!last.empty()) scores.push_back({metric_title(last), figure_named(n, last)});
+  }
   return scores;
 }
 
@@ -110,9 +107,9 @@ std::string results_table(const ModelCard& card) {
     for (const auto& [source, numbers] : e.figures.by_source) {
       for (const Score& score : scores_of(numbers)) {
         const Figure& f = score.share;
-        table.rows.push_back({called(e.figures, source), grouped(numbers.problems), score.name, in_percent(f.value),
-                              f.bounded() ? str(in_percent(f.low), " to ", in_percent(f.high)) : "",
-                              asked_for(e.figures, source, score), e.figures.card ? e.figures.card->name : ""});
+        table.add({called(e.figures, source), Cell::count(numbers.problems), score.name, in_percent(f.value),
+                   f.bounded() ? str(in_percent(f.low), " to ", in_percent(f.high)) : "",
+                   asked_for(e.figures, source, score), e.figures.card ? e.figures.card->name : ""});
       }
     }
   }
@@ -151,7 +148,7 @@ std::string model_card(const ModelCard& card, const RunRecord& run) {
   }
   text += "\n## Training\n\n";
   Table settings{.head = {"setting", "value"}, .align = "ll"};
-  for (const auto& [key, value] : run.config) settings.rows.push_back({key, without_folders(value)});
+  for (const auto& [key, value] : run.config) settings.add({key, without_folders(value)});
   return text + settings.markdown();
 }
 

@@ -6,10 +6,10 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/table.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -50,22 +50,13 @@ std::vector<std::string> sources_of(const FigureInput& in, const std::string& da
   return chosen;
 }
 
-std::string markdown_rows(const std::vector<std::vector<std::string>>& rows) {
-  Table table;
-  for (const std::vector<std::string>& row : rows) (table.head.empty() ? table.head : table.rows.emplace_back()) = row;
-  return table.markdown();
-}
-
-std::string spread_cell(const std::vector<double>& values, bool share) {
+Cell spread_cell(const std::vector<double>& values, bool share) {
   std::vector<double> known;
   for (double value : values) {
     if (!std::isnan(value)) known.push_back(value);
   }
-  const double deviation = deviation_of(known);
-  return str(number_text(mean_of(known), share), std::isnan(deviation) ? "" : " +- " + number_text(deviation, share));
+  return Cell::mean({mean_of(known), kUnknown, kUnknown}, deviation_of(known), share);
 }
-
-std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }
 
 std::string data_words(const FigureInput& in, const std::string& data) {
   int64_t problems = 0;

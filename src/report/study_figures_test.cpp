@@ -66,7 +66,7 @@ TEST_F(study_figures_of_runs, dynamics_holds_the_numbers_of_steps_jsonl) {
   }
   bool found = false;
   for (const auto& row : rows(named(figures, "dynamics-entropy")->csv)) {
-    if (row[0] != "\"UCAS\"" || row[1] != "7") continue;
+    if (row[0] != "UCAS" || row[1] != "7") continue;
     found = true;
     EXPECT_DOUBLE_EQ(std::stod(row[2]), mean_of(at_step_7));
     EXPECT_DOUBLE_EQ(std::stod(row[3]), deviation_of(at_step_7));
@@ -90,7 +90,7 @@ TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_interv
   ASSERT_EQ(one.size(), 1u);
   size_t found = 0;
   for (const auto& row : rows(one[0].csv)) {
-    if (row[0] != "\"UCAS\"") continue;
+    if (row[0] != "UCAS") continue;
     const Json& at = file["pass@k"][found++];
     EXPECT_EQ(row[1], str(at["k"].get<int64_t>()));
     EXPECT_DOUBLE_EQ(std::stod(row[2]), at["value"].get<double>());
@@ -107,7 +107,7 @@ TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_interv
   }
   Figure expected = mean_estimate(values);
   for (const auto& row : rows(several[0].csv)) {
-    if (row[0] != "\"UCAS\"" || row[1] != "1") continue;
+    if (row[0] != "UCAS" || row[1] != "1") continue;
     EXPECT_DOUBLE_EQ(std::stod(row[2]), expected.value);
     EXPECT_DOUBLE_EQ(std::stod(row[3]), expected.low);
     EXPECT_DOUBLE_EQ(std::stod(row[4]), std::min(1.0, expected.high));
@@ -125,7 +125,7 @@ TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
   }
   auto all = rows(figures[0].csv);
   ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[2][0], "\"DAPO\"");
+  EXPECT_EQ(all[2][0], "DAPO");
   EXPECT_DOUBLE_EQ(std::stod(all[2][1]), mean_of(values));
   EXPECT_DOUBLE_EQ(std::stod(all[2][2]), deviation_of(values));
 }
@@ -208,7 +208,7 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
   EXPECT_EQ(scatter[1].name, "confidence-math500-joint");
   auto all = rows(scatter[0].csv);
   ASSERT_EQ(all.size(), 33u);
-  for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i][0], "\"math500\"");
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i][0], "math500");
 
   sources_ = {};
   auto curves = draw(FigureKind::passk, runs);
@@ -219,7 +219,7 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
   for (size_t i : {0, 1}) {
     const std::string source = i == 0 ? "amc83" : "math500";
     for (const auto& row : rows(curves[i].csv)) {
-      if (row[0] == "\"UCAS\"" && row[1] == "4") {
+      if (row[0] == "UCAS" && row[1] == "4") {
         EXPECT_DOUBLE_EQ(std::stod(row[2]), by[source]["pass@k"][1]["value"].get<double>()) << source;
       }
     }
@@ -303,7 +303,7 @@ TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {
   }
   bool found = false;
   for (const auto& row : rows(figures[0].csv)) {
-    if (row[0] != "\"UCAS\"" || row[1] != "0.5") continue;
+    if (row[0] != "UCAS" || row[1] != "0.5") continue;
     found = true;
     EXPECT_EQ(row[3], "96");
     EXPECT_DOUBLE_EQ(std::stod(row[4]), 0.875);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/str.h"
-#include "base/text/table.h"
 #include "compare/run_answers.h"
 #include "core/metrics.h"
 #include "report/escape.h"
@@ -33,19 +32,12 @@ constexpr double kLevel = 0.95;
 std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& evaluations,
                                       const std::vector<Quantity>& quoted) {
   std::set<int64_t> mean_k, pass_k;
-  bool entropy = false, length = false, truncated = false, unparseable = false, greedy = false;
   for (const EvalRecord* e : evaluations) {
     for (const FigureAt& item : e->mean_at) mean_k.insert(item.k);
     for (const FigureAt& item : e->pass_at) pass_k.insert(item.k);
-    greedy |= e->greedy.known();
-    entropy |= !std::isnan(e->entropy);
-    length |= !std::isnan(e->length);
-    truncated |= !std::isnan(e->truncated);
-    unparseable |= !std::isnan(e->unparseable);
   }
-  std::vector<SummaryColumn> columns;
-  if (greedy)
-    columns.push_back({"greedy", "greedy", "share of problems solved by the greedy response (pass@1)", true, true});
+  std::vector<SummaryColumn> columns = {
+      {"greedy", "greedy", "share of problems solved by the greedy response (pass@1)", true, true}};
   if (!mean_k.empty()) {  // mean@16 is what the field quotes
     int64_t k = mean_k.contains(kQuotedSamples) ? kQuotedSamples : *mean_k.rbegin();
     for (const Quantity& quantity : quoted) {
@@ -58,11 +50,14 @@ std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& eval
     columns.push_back({str("pass@", k), str("pass@", k),
                        str("chance that at least one of ", k, " samples is right (unbiased estimate)"), true, true});
   }
-  if (entropy) columns.push_back({"entropy", "entropy", "mean entropy per sampled token, in nats", false});
-  if (length) columns.push_back({"length", "length", "mean response length in tokens, end token included", false});
-  if (truncated) columns.push_back({"truncated", "truncated", "share of responses that hit the length limit", true});
-  if (unparseable)
-    columns.push_back({"unparseable", "unparseable", "share of responses without an answer that could be read", true});
+  columns.insert(columns.end(),
+                 {{"entropy", "entropy", "mean entropy per sampled token, in nats", false},
+                  {"length", "length", "mean response length in tokens, end token included", false},
+                  {"truncated", "truncated", "share of responses that hit the length limit"},
+                  {"unparseable", "unparseable", "share of responses without an answer that could be read"}});
+  std::erase_if(columns, [&](const SummaryColumn& column) {
+    return std::ranges::none_of(evaluations, [&](const EvalRecord* e) { return figure_named(*e, column.key).known(); });
+  });
   return columns;
 }
 
@@ -129,8 +124,7 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
   auto index = [&](const RunGroup* group) { return static_cast<size_t>(group - groups.data()); };
   auto add = [&](const SummaryRow& from, const SummaryRow& to) {
     for (const Quantity& quantity : summary.quoted) {
-      Difference d{index(from.group), index(to.group), quantity.text(), {}, ""};
-      if (d.metric == "greedy") d.metric = "greedy pass@1";
+      Difference d{index(from.group), index(to.group), metric_title(quantity.text()), {}, ""};
       d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kLevel});
       if (!d.contrast.known()) continue;
       if (std::isnan(d.contrast.p) && d.contrast.estimable) {
@@ -179,9 +173,7 @@ void conclude(SummaryCell& cell, bool share) {
   if (cell.values.size() == 1) cell.interval = cell.each[0];
   if (cell.values.size() < 2) return;
   cell.interval = mean_estimate(cell.values);
-  if (!share || !cell.interval.bounded()) return;  // seeds that are all alike bound nothing
-  cell.interval.low = std::max(0.0, cell.interval.low);
-  cell.interval.high = std::min(1.0, cell.interval.high);
+  if (share) cell.interval = within_share(cell.interval);
 }
 
 const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source) {
@@ -245,7 +237,7 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
 
 std::string unclaimed_sentence(const ResultTable& summary) {
   if (summary.unclaimed == 0) return "";
-  return str("No claim about ", summary.unclaimed, summary.unclaimed == 1 ? " other difference" : " other differences",
+  return str("No claim about ", many(static_cast<int64_t>(summary.unclaimed), "other difference"),
              ": neither several runs nor answers per problem to pair.");
 }
 
@@ -268,34 +260,27 @@ std::string summary_table(const std::vector<ResultTable>& summaries, size_t widt
     bool several = false;
     for (const SummaryRow& row : summary.rows) several |= row.group->runs.size() > 1;
     if (!out.empty()) out += "\n";
-    out += str(summary.data.empty() ? "evaluation" : printable(short_path(summary.data, 1)), ": ",
-               grouped(summary.problems), " problems");
-    if (summary.samples > 0) out += str(", ", summary.samples, " samples each");
-    if (!std::isnan(summary.temperature)) out += str(" at temperature ", summary.temperature);
-    out += several ? "; mean +- std over seeds\n\n" : "\n\n";
-
     Table table;
-    table.head.push_back("");
-    for (const SummaryColumn& column : summary.columns) table.head.push_back(column.title + (column.share ? " %" : ""));
+    table.caption = str(summary.data.empty() ? "evaluation" : printable(short_path(summary.data, 1)), ": ",
+                        grouped(summary.problems), " problems");
+    if (summary.samples > 0) table.caption += str(", ", summary.samples, " samples each");
+    if (!std::isnan(summary.temperature)) table.caption += str(" at temperature ", summary.temperature);
+    if (several) table.caption += "; mean +- std over seeds";
+    table.head.emplace_back("");
+    for (const SummaryColumn& column : summary.columns) {
+      table.head.emplace_back(column.title + (column.share ? " %" : ""));
+    }
     for (const SummaryRow& row : summary.rows) {
-      std::vector<std::string> line = {printable(row.group->title, 40)};
-      for (size_t c = 0; c < row.cells.size(); ++c) {
-        const SummaryCell& cell = row.cells[c];
-        const bool share = summary.columns[c].share;
-        std::string text = number_text(cell.mean, share);
-        if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
-        line.push_back(std::move(text));
-      }
-      table.rows.push_back(std::move(line));
+      std::vector<Cell> line = {printable(row.group->title, 40)};
+      for (size_t c = 0; c < row.cells.size(); ++c) line.push_back(row.cells[c].shown(summary.columns[c].share));
+      table.add(std::move(line));
+    }
+    for (const Difference& d : summary.differences) table.notes.push_back(d.sentence);
+    if (summary.comparisons > 1) table.notes.push_back(family_text(summary.comparisons, kLevel));
+    for (std::string note : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
+      if (!note.empty()) table.notes.push_back(std::move(note));
     }
     out += table.text("  ", width);
-    if (!summary.differences.empty()) out += "\n";
-    for (const Difference& d : summary.differences) out += "  " + printable(d.sentence, 400) + "\n";
-    if (summary.comparisons > 1) out += str("  ", family_text(summary.comparisons, kLevel), "\n");
-    std::string ceiling = ceiling_sentence(summary);
-    if (!ceiling.empty()) out += "  " + ceiling + "\n";
-    std::string rest = unclaimed_sentence(summary);
-    if (!rest.empty()) out += str(summary.differences.empty() ? "\n" : "", "  ", rest, "\n");
   }
   return out;
 }

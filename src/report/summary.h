@@ -8,6 +8,7 @@
 
 #include "compare/contrast.h"
 #include "compare/groups.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -24,6 +25,7 @@ struct SummaryCell {
   std::vector<Figure> each;    // the same with the bounds over problems, as evaluated
   double mean = kUnknown, deviation = kUnknown;
   Figure interval;  // over problems for one run, over seeds (t) for several
+  Cell shown(bool share) const { return Cell::mean({mean, interval.low, interval.high}, deviation, share); }
 };
 
 // Mean, deviation and interval from `values` and `each`; a share stays within 0 and 1.

@@ -129,6 +129,22 @@ void check_bases(const StudyConfig& c) {
   }
 }
 
+// A problem that the base was asked k times says nothing of k further samples.
+void check_frontiers(const StudyConfig& c) {
+  const int64_t asked = c.base.samples > 0 ? c.base.samples : c.evaluate.samples;
+  for (const auto* list : {&c.columns, &c.compare}) {
+    for (const std::string& column : *list) {
+      const Quantity quantity = parse_quantity(column);
+      if (quantity.name != "frontier" || asked > quantity.k) continue;
+      throw Error(
+          ErrorKind::config,
+          str("column ", printable(column), ": the base has ", asked, " samples of each problem, expected more than ",
+              quantity.k, ": those beyond these say what it does not solve; raise base.samples, such as to ",
+              4 * quantity.k));
+    }
+  }
+}
+
 }  // namespace
 
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
@@ -161,18 +177,7 @@ void StudyConfig::validate() const {
     throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
                                        ": the base is asked as often as the runs at least; raise it, or 0"));
   }
-  for (const auto* list : {&columns, &compare}) {
-    for (const std::string& column : *list) {
-      const Quantity quantity = parse_quantity(column);
-      const int64_t asked = base.samples > 0 ? base.samples : evaluate.samples;
-      if (quantity.name != "frontier" || asked > quantity.k) continue;
-      throw Error(
-          ErrorKind::config,
-          str("column ", printable(column), ": the base has ", asked, " samples of each problem, expected more than ",
-              quantity.k, ": those beyond these say what it does not solve; raise base.samples, such as to ",
-              4 * quantity.k));
-    }
-  }
+  check_frontiers(*this);
   if (base.embedded()) {
     if (!base.suite.empty()) {
       throw Error(ErrorKind::config,

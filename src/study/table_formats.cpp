@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/str.h"
-#include "base/text/table.h"
+#include "results/table.h"
 #include "study/table.h"
 
 namespace ucas {
@@ -19,12 +19,12 @@ std::string heading(const std::string& column) {
   return text + (in_percent(column) ? " %" : "");
 }
 
-std::string cell_text(const StudyCell& cell, bool share) {
-  std::string text = number_text(cell.mean, share);
-  if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
-  const size_t never = cell.never(), known = cell.known() - never, all = cell.values.size();
-  if (never > 0) text = ">= " + text;
-  return cell.known() > 0 && known < all ? str(text, " (", known, " of ", all, ")") : text;
+Cell shown(const StudyCell& found, bool share) {
+  Cell cell = Cell::mean({found.mean, kUnknown, kUnknown}, found.deviation, share);
+  const size_t never = found.never(), known = found.known() - never, all = found.values.size();
+  if (never > 0) cell.before = ">= ";
+  if (found.known() > 0 && known < all) cell.after = str(" (", known, " of ", all, ")");
+  return cell;
 }
 
 std::string caption(const StudyTable& table) {
@@ -37,42 +37,39 @@ std::string caption(const StudyTable& table) {
 }
 
 Table main_table(const StudyTable& table) {
-  Table out;
-  out.head.push_back("");
-  for (const std::string& column : table.columns) out.head.push_back(heading(column));
+  Table out{{""}};
+  for (const std::string& column : table.columns) out.head.emplace_back(heading(column));
   for (const StudyRow& row : table.rows) {
-    std::vector<std::string> cells = {row.title};
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c])));
-    }
-    out.rows.push_back(std::move(cells));
+    std::vector<Cell> cells = {row.title};
+    for (size_t c = 0; c < row.cells.size(); ++c) cells.push_back(shown(row.cells[c], in_percent(table.columns[c])));
+    out.add(std::move(cells));
   }
   return out;
 }
 
 // What the rarer quantities are, where the table has them.
-std::string column_notes(const StudyTable& table) {
+std::vector<std::string> column_notes(const StudyTable& table) {
   const auto has = [&](auto what) {
     return std::ranges::any_of(table.columns, [&](const auto& c) { return what(parse_quantity(c)); });
   };
-  std::string text;
+  std::vector<std::string> notes;
   if (has([](const Quantity& q) { return q.of_training(); })) {
-    text +=
+    notes.emplace_back(
         "steps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from there; "
         "steps_to_val@A: first step whose validation accuracy is at least A; (n of m) where n of m runs reached it. "
         "The others count as one step more than they were to take, so that the mean is a lower bound (>=); val_at@A is "
-        "of those that reached it, \"-\" where none did.\n";
+        "of those that reached it, \"-\" where none did.");
   }
   if (has([](const Quantity& q) { return q.name == "frontier"; })) {
-    text +=
+    notes.emplace_back(
         "frontier@K: K samples solve a problem that n - K of the n samples of its base did not, mean over the ways to "
         "choose these. The base's own row is the control: the base asked again, by the K samples that are left. It is "
-        "what a model that learned nothing gets.\n";
+        "what a model that learned nothing gets.");
   }
   if (has([](const Quantity& q) { return q.name == "reached"; })) {
-    text += "reached@A: share of runs whose greedy accuracy is at least A.\n";
+    notes.emplace_back("reached@A: share of runs whose greedy accuracy is at least A.");
   }
-  return text.empty() ? "" : "\n" + text;
+  return notes;
 }
 
 // Every row against the reference.
@@ -89,8 +86,8 @@ std::string comparison_table(const StudyTable& table) {
       const bool share = in_percent(table.compare[c]);
       const std::string change = change_text(d.change.value, share);
       const std::string bounds = d.change.bounded() ? interval_text(d.change, share) : "-";
-      out.rows.push_back({row.title, table.compare[c], change, bounds, p_text(d.p), p_text(d.p_holm),
-                          std::isnan(d.p) && d.estimable ? "not tested" : words_of(d, level)});
+      out.add({row.title, table.compare[c], change, bounds, Cell::p(d.p), Cell::p(d.p_holm),
+               std::isnan(d.p) && d.estimable ? "not tested" : words_of(d, level)});
       one_run = one_run && d.runs < 2;
       if (!row.trained || !d.significant) continue;
       significant += str("- ", markdown_text(row.title), ", ", table.compare[c], ": ", change, share ? " points" : "",
@@ -133,18 +130,18 @@ std::string grid_table(const StudyTable& table) {
   out.head = {str(last(table.options.axes[down]), " / ", last(table.options.axes[across]))};
   out.head.insert(out.head.end(), values_across.begin(), values_across.end());
   for (const std::string& a : values_down) {
-    std::vector<std::string> cells = {a};
+    std::vector<Cell> cells = {a};
     for (const std::string& b : values_across) {
-      std::string text = "-";
+      Cell cell = Cell::unknown();
       for (size_t i = 0; i < table.rows.size(); ++i) {
         const auto& settings = table.settings[i];
         if (table.rows[i].trained && settings[down].second == a && settings[across].second == b) {
-          text = cell_text(table.rows[i].cells[c], in_percent(*column));
+          cell = shown(table.rows[i].cells[c], in_percent(*column));
         }
       }
-      cells.push_back(text);
+      cells.push_back(std::move(cell));
     }
-    out.rows.push_back(std::move(cells));
+    out.add(std::move(cells));
   }
   return str("\n## ", heading(*column), " over ", last(table.options.axes[down]), " and ",
              last(table.options.axes[across]), "\n\n", out.markdown());
@@ -158,19 +155,19 @@ bool has_bases(const StudyTable& table) {
 
 std::string seed_table(const StudyTable& table) {
   const bool bases = has_bases(table);
-  Table out;
-  out.head = bases ? std::vector<std::string>{"", "base", "seed"} : std::vector<std::string>{"", "seed"};
-  for (const std::string& column : table.columns) out.head.push_back(heading(column));
+  Table out{bases ? std::vector<Cell>{"", "base", "seed"} : std::vector<Cell>{"", "seed"}};
+  for (const std::string& column : table.columns) out.head.emplace_back(heading(column));
   for (const StudyRow& row : table.rows) {
     for (size_t i = 0; i < row.runs.size(); ++i) {
-      std::vector<std::string> cells = {row.title};
-      if (bases) cells.push_back(row.runs[i].base.empty() ? "-" : printable(row.runs[i].base, 12));
-      cells.push_back(row.trained ? str(row.runs[i].seed) : "-");
+      std::vector<Cell> cells = {row.title};
+      if (bases) cells.emplace_back(row.runs[i].base.empty() ? "-" : printable(row.runs[i].base, 12));
+      cells.emplace_back(row.trained ? str(row.runs[i].seed) : "-");
       for (size_t c = 0; c < row.cells.size(); ++c) {
         const StudyCell& cell = row.cells[c];
-        cells.push_back(str(cell.censored[i] ? ">= " : "", number_text(cell.values[i], in_percent(table.columns[c]))));
+        cells.push_back(Cell::value(cell.values[i], in_percent(table.columns[c])));
+        if (cell.censored[i]) cells.back().before = ">= ";
       }
-      out.rows.push_back(std::move(cells));
+      out.add(std::move(cells));
     }
   }
   return str("\n## Each run\n\n", out.markdown());
@@ -207,8 +204,8 @@ std::string deviations_table(const StudyTable& table) {
       const TwoDeviations found = two_deviations(row, row.cells[c]);
       if (std::isnan(found.of_bases)) continue;
       const bool share = in_percent(table.columns[c]);
-      out.rows.push_back({row.title, heading(table.columns[c]), number_text(row.cells[c].mean, share),
-                          number_text(found.of_bases, share), number_text(found.of_seeds, share)});
+      out.add({row.title, heading(table.columns[c]), Cell::value(row.cells[c].mean, share),
+               Cell::value(found.of_bases, share), Cell::value(found.of_seeds, share)});
     }
   }
   return out.rows.empty() ? "" : str("\n## Deviations\n\n", out.markdown());
@@ -217,9 +214,10 @@ std::string deviations_table(const StudyTable& table) {
 }  // namespace
 
 std::string table_markdown(const StudyTable& table) {
-  std::string out =
-      str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table), ".\n\n",
-          main_table(table).markdown(), column_notes(table), grid_table(table), deviations_table(table));
+  Table main = main_table(table);
+  main.caption = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table), ".");
+  main.notes = column_notes(table);
+  std::string out = main.markdown() + grid_table(table) + deviations_table(table);
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table);
 }
@@ -228,42 +226,43 @@ std::string table_csv(const StudyTable& table) {
   Table out;
   out.head = {"evaluation", "row",        "base", "seed", "quantity", "value",  "std",
               "runs",       "difference", "low",  "high", "p",        "p_holm", "significant"};
-  const auto number = [](double value) { return std::isnan(value) ? std::string() : str(value); };
+  const auto number = [](double value) { return Cell::value(value, true); };
+  const auto add = [&](std::vector<Cell> line) {
+    line.insert(line.begin(), table.options.eval);
+    line.resize(out.head.size());
+    out.add(std::move(line));
+  };
   for (const StudyRow& row : table.rows) {
     for (size_t c = 0; c < row.cells.size(); ++c) {
       const StudyCell& cell = row.cells[c];
       for (size_t i = 0; i < cell.values.size(); ++i) {
-        std::vector<std::string> line = {table.options.eval,
-                                         row.title,
-                                         row.runs[i].base,
-                                         row.trained ? str(row.runs[i].seed) : "",
-                                         table.columns[c],
-                                         number(cell.values[i]),
-                                         "",
-                                         "1"};
-        line.resize(out.head.size());
-        out.rows.push_back(std::move(line));
+        add({row.title, row.runs[i].base, row.trained ? str(row.runs[i].seed) : "", table.columns[c],
+             number(cell.values[i]), "", "1"});
       }
-      std::vector<std::string> line = {
-          table.options.eval,     row.title,        "", "all", table.columns[c], number(cell.mean),
-          number(cell.deviation), str(cell.known())};
+      std::vector<Cell> line = {
+          row.title, "", "all", table.columns[c], number(cell.mean), number(cell.deviation), str(cell.known())};
       auto compared = std::ranges::find(table.compare, table.columns[c]);
       if (compared != table.compare.end() && !row.against.empty()) {
         const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
         for (double value : {d.change.value, d.change.low, d.change.high, d.p, d.p_holm}) line.push_back(number(value));
-        line.push_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
+        line.emplace_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
       }
-      line.resize(out.head.size());
-      out.rows.push_back(std::move(line));
+      add(std::move(line));
     }
   }
   return out.csv();
 }
 
 std::string table_tex(const StudyTable& table) {
-  return str("% ", tex_text(caption(table)), "\n", main_table(table).tex());
+  Table main = main_table(table);
+  main.caption = caption(table);
+  return main.tex();
 }
 
-std::string table_text(const StudyTable& table) { return str(caption(table), "\n\n", main_table(table).text()); }
+std::string table_text(const StudyTable& table) {
+  Table main = main_table(table);
+  main.caption = caption(table);
+  return main.text();
+}
 
 }  // namespace ucas

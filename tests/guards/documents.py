@@ -1,5 +1,4 @@
-"""Documents and comments name files and functions; what they name must exist, and the lines that src/README.md counts must be
-as many."""
+"""Documents and comments name files and functions; what they name must exist. (What src/README.md says of their length: reading_list.py.)"""
 import os
 import re
 
@@ -16,27 +15,6 @@ def resolve(name, document):
         if os.path.exists(os.path.join(ROOT, candidate)):
             return candidate
     return None
-
-
-# `core/batch.h` | 70 |, of the table that a newcomer reads first.
-COUNTED = re.compile(r"^\| `([\w./]+)` \| ([\d,]+) \|", re.M)
-
-
-def wrong_counts(document):
-    """A stated number of lines may be off by a tenth, and the files together are about as long as the text above them says."""
-    body = text(document)
-    rows = COUNTED.findall(body)
-    problems, total = [], 0
-    for name, stated in rows:
-        path = resolve(name, document)
-        lines = text(path).count("\n") if path else 0
-        total += lines
-        if abs(lines - int(stated.replace(",", ""))) > max(10, lines // 10):
-            problems.append(f"{document}: {name} has {lines} lines, not about {stated}")
-    promised = re.search(r"About ([\d,]+) lines", body)
-    if not rows or not promised or abs(total - int(promised[1].replace(",", ""))) > total // 5:
-        problems.append(f"{document}: the files to read first have {total} lines together, expected about as many as it says")
-    return problems
 
 
 # In a comment: train/signals/logprobs, methods/kl.h, docs/formats.md, batch.h; not rollouts/ of a run, nor https://.
@@ -80,7 +58,7 @@ def undocumented_errors(document):
 
 
 def main():
-    problems = wrong_counts("src/README.md") + undocumented_errors("docs/errors.md")
+    problems = undocumented_errors("docs/errors.md")
     mentions = 0
     every_name = {os.path.basename(name) for name in files()}
     for path in files(".h", ".cpp", ".inc", under="src"):

@@ -16,6 +16,8 @@ ALLOWED = {
     "core": "",
     "kernels": "",
     "stats": "core",
+    # tables of figures and what writes them
+    "results": "stats",
     "hf": "core",
     "hf/gguf": "core hf",
     "text/unicode": "",
@@ -38,7 +40,7 @@ ALLOWED = {
     "verify/math": "verify verify/text verify/math/*",
     "verify/code": "verify verify/sandbox verify/math/read",
     # what people see of verdicts: rows of files, tables, the reasons
-    "verify/audit": "core stats data data/rows verify verify/math/read",
+    "verify/audit": "core stats results data data/rows verify verify/math/read",
     "objective/advantage": "core",
     # options of the rooms: every config.h and config.cpp, wherever it lies. Plain: they know no tensor.
     "sections": "core data data/rows data/prompts verify verify/sandbox objective/advantage",
@@ -68,14 +70,14 @@ ALLOWED = {
     "records": "core hf text/tokenizer data data/rows data/prompts verify stats records/run",
     "config": "core hf sampling verify objective/* methods data data/rows data/prompts records records/run sections",
     "explain": "core sections verify objective/* methods config",
-    "plan": "core sections kernels hf sampling methods config",
-    "compare": "core sections objective/* verify stats records records/run config",
-    "report/causes": "core stats records records/run",
-    "report": "core stats records records/run compare config sections report/causes",
+    "plan": "core results sections kernels hf sampling methods config",
+    "compare": "core sections objective/* verify stats results records records/run config",
+    "report/causes": "core stats results records records/run",
+    "report": "core stats results records records/run compare config sections report/causes",
     "report/svg": "stats report",
-    "report/figures": "core stats records records/run compare config report report/svg",
-    "report/page": "core methods stats records records/run compare config report report/svg report/causes report/figures",
-    "progress": "core stats records records/run report report/causes",
+    "report/figures": "core stats results records records/run compare config report report/svg",
+    "report/page": "core methods stats results records records/run compare config report report/svg report/causes report/figures",
+    "progress": "core stats results records records/run report report/causes",
     "sharding": "core kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
@@ -84,7 +86,7 @@ ALLOWED = {
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
     "evaluate": "core sections data data/rows data/prompts verify stats records records/run compare config",
     "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
-    "evaluate/results": "core sections text/* data data/rows verify stats records records/run compare config evaluate evaluate/sources",
+    "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate evaluate/sources",
     "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
                        "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
@@ -101,12 +103,12 @@ ALLOWED = {
     "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
                   "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
-    "study": "core stats verify data data/tasks records records/run compare config evaluate report sections",
-    "study/engine": "core sections text/* hf sampling rollout stats verify data data/tasks data/prompts records records/run compare methods config "
+    "study": "core stats results verify data data/tasks records records/run compare config evaluate report sections",
+    "study/engine": "core sections text/* hf sampling rollout stats results verify data data/tasks data/prompts records records/run compare methods config "
                     "evaluate evaluate/engine report progress study train/loop train/sft train/state",
     "cli/options": "core sections hf data data/tasks config",
     "cli": "core sections hf hf/gguf text/* data/rows records records/run config study cli/options",
-    "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats records records/run compare objective/* methods config explain plan "
+    "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats results records records/run compare objective/* methods config explain plan "
                     "evaluate evaluate/sources evaluate/results report report/causes progress study cli cli/options",
     "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
                   "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",

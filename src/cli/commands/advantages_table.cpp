@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
 #include "methods/apply.h"
 #include "methods/first_update.h"
 #include "objective/advantage/implicit_prm.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -174,12 +174,6 @@ void compare_all(std::span<const std::string> files, std::vector<Entry>& entries
   }
 }
 
-std::string share_text(int64_t part, int64_t of) {
-  return of == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(of));
-}
-
-std::string signed_net(double value) { return str(value > 0 ? "+" : "", fixed(value, 4)); }
-
 }  // namespace
 
 MethodsTable methods_table(std::span<const std::string> files, double rare, std::span<const std::string> only) {
@@ -193,8 +187,8 @@ MethodsTable methods_table(std::span<const std::string> files, double rare, std:
 std::string methods_table_text(const MethodsTable& table, const std::string& source) {
   const AgainstDapo& dapo = table.rows.front();
   std::string text =
-      str(source, ": ", table.steps, table.steps == 1 ? " saved step, " : " saved steps, ", grouped(table.groups),
-          " prompts, ", grouped(table.responses), " responses, ", grouped(dapo.tokens),
+      str(source, ": ", many(table.steps, "saved step"), ", ", grouped(table.groups), " prompts, ",
+          grouped(table.responses), " responses, ", grouped(dapo.tokens),
           " tokens\n  what each method asks of a token at the first update, ",
           "compared with DAPO; rare: right where at most ", percent(table.rare, 0), " of the prompt's responses are, ",
           grouped(dapo.rare), " of ", grouped(dapo.rare + dapo.other), " right responses\n\n");
@@ -203,10 +197,10 @@ std::string methods_table_text(const MethodsTable& table, const std::string& sou
             {},
             "llr"};
   for (const AgainstDapo& row : table.rows) {
-    out.rows.push_back({row.name, row.variant, std::isnan(row.correlation) ? "-" : fixed(row.correlation, 3),
-                        str(fixed(row.size, 3), " x"), signed_net(row.net), share_text(row.turned, row.tokens),
-                        share_text(row.silenced, row.tokens), share_text(row.rare_lowered, row.rare),
-                        share_text(row.other_lowered, row.other)});
+    out.add({row.name, row.variant, Cell::decimal(row.correlation, 3),
+             Cell::decimal(row.size, 3).with(&Cell::after, " x"), Cell::decimal(row.net, 4, true),
+             share_text(row.turned, row.tokens), share_text(row.silenced, row.tokens),
+             share_text(row.rare_lowered, row.rare), share_text(row.other_lowered, row.other)});
   }
   text += out.text("  ");
   if (!table.left_out.empty()) text += str("\n  left out, as the steps do not hold what they need\n");

@@ -29,10 +29,6 @@ namespace {
 
 constexpr int64_t kJsonLimit = int64_t{256} << 20;
 
-std::string counted(size_t n, const char* what) {
-  return str(grouped(static_cast<int64_t>(n)), " ", what, n == 1 ? "" : "s");
-}
-
 std::string parent(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 // --- weights ----------------------------------------------------------------------------------------------------
@@ -45,17 +41,15 @@ std::string tensors_summary(const std::vector<StoredTensor>& tensors, const std:
     throw Error(ErrorKind::limit, str(printable(path, 400), ": tensors of ", human_bytes(static_cast<double>(bytes)),
                                       ", this machine has ", human_bytes(static_cast<double>(memory)), " of memory"));
   }
-  return str(counted(tensors.size(), "tensor"), ", ", human_bytes(static_cast<double>(bytes)));
+  return str(many(tensors.size(), "tensor"), ", ", human_bytes(static_cast<double>(bytes)));
 }
 
 std::string config_summary(const ModelConfig& config) {
-  return str(config.family->title, ", ", counted(static_cast<size_t>(config.num_hidden_layers), "layer"), ", ",
+  return str(config.family->title, ", ", many(config.num_hidden_layers, "layer"), ", ",
              grouped(config.parameter_count()), " parameters");
 }
 
-std::string tokenizer_summary(const Tokenizer& tokenizer) {
-  return str(counted(static_cast<size_t>(tokenizer.vocab_size()), "token"));
-}
+std::string tokenizer_summary(const Tokenizer& tokenizer) { return str(many(tokenizer.vocab_size(), "token")); }
 
 std::string check_checkpoint(const std::string& directory) {
   const ModelConfig config = read_model_config(directory);
@@ -69,7 +63,7 @@ std::string check_checkpoint(const std::string& directory) {
 
 std::string check_gguf(const std::string& path) {
   const GgufCheckpoint checkpoint(path, "float32");
-  return str("GGUF: ", config_summary(checkpoint.config), ", ", counted(checkpoint.file.tensors().size(), "tensor"),
+  return str("GGUF: ", config_summary(checkpoint.config), ", ", many(checkpoint.file.tensors().size(), "tensor"),
              "; `ucas convert` makes a checkpoint of it");
 }
 
@@ -93,9 +87,9 @@ std::string check_run(const std::string& directory) {
     if (name.ends_with(".outputs.jsonl")) responses += read_outputs(path_join(eval, name)).outputs.size();
   }
   const auto steps = std::ranges::count_if(run.steps.step, [](double s) { return s > 0; });  // 0: a validation before
-  std::string text = run.steps.empty() ? "evaluation" : str("run: ", counted(static_cast<size_t>(steps), "step"));
-  if (!run.evaluations.empty()) text += str(", ", counted(run.evaluations.size(), "set"), " of figures");
-  return text + (responses > 0 ? str(", ", counted(responses, "response")) : "");
+  std::string text = run.steps.empty() ? "evaluation" : str("run: ", many(steps, "step"));
+  if (!run.evaluations.empty()) text += str(", ", many(run.evaluations.size(), "set"), " of figures");
+  return text + (responses > 0 ? str(", ", many(responses, "response")) : "");
 }
 
 // What `ucas evaluate --out` writes: a directory for each model.
@@ -107,7 +101,7 @@ std::string check_evaluations(const std::string& directory) {
     check_run(model);
     ++models;
   }
-  if (models > 0) return str("evaluation of ", counted(models, "model"));
+  if (models > 0) return str("evaluation of ", many(models, "model"));
   throw Error(ErrorKind::path,
               str(printable(directory, 400),
                   ": holds nothing that ucas knows: expected config.json (a checkpoint), adapter_config.json, "
@@ -136,7 +130,7 @@ std::string check_toml(const std::string& path) {
     return std::ranges::any_of(settings, [&](const Setting& s) { return s.key.starts_with(name); });
   };
   if (has("text")) return str("template ", printable(load_template(path).name));
-  if (has("benchmarks")) return str("suite of ", counted(load_suite(path).benchmarks.size(), "benchmark"));
+  if (has("benchmarks")) return str("suite of ", many(load_suite(path).benchmarks.size(), "benchmark"));
   if (has("path")) return str("benchmark ", printable(load_suite(path).benchmarks.front().name));
   if (has("runs") || has_table("run.") || has_table("grid.")) {
     std::vector<Setting> typed;  // what is left to the command line
@@ -147,7 +141,7 @@ std::string check_toml(const std::string& path) {
       together.insert(together.end(), run.settings.begin(), run.settings.end());
       make_train_config(together).validate_settings();
     }
-    return str("study of ", counted(study.runs.size(), "row"));
+    return str("study of ", many(study.runs.size(), "row"));
   }
   if (has("init") || has("data")) {
     SftOptions options;
@@ -186,24 +180,24 @@ Json first_row(const std::string& path) try {
 }
 
 std::string check_rows(const std::string& path) {
-  if (path.ends_with(".outputs.jsonl")) return counted(read_outputs(path).outputs.size(), "response");
+  if (path.ends_with(".outputs.jsonl")) return many(read_outputs(path).outputs.size(), "response");
   const Json first = first_row(path);
   if (first.is_object() && first.contains("prediction") && first.contains("gold")) {
-    return str(counted(read_verify_rows(path, BadRows::stop, false).size(), "answer"), " to verify");
+    return str(many(read_verify_rows(path, BadRows::stop, false).size(), "answer"), " to verify");
   }
   if (!first.is_object() || (!first.contains("response") && !first.contains("response_ids"))) {
     ProblemOptions options;
     if (first.is_object() && first.contains("question_content")) {  // LiveCodeBench's
       options.columns = {.id = "question_id", .problem = "question_content"};
     }
-    return counted(read_problems({path}, options).size(), "problem");
+    return many(read_problems({path}, options).size(), "problem");
   }
   const LineCounts counts = read_json_lines(path, BadRows::stop, [](const JsonRow& row) {
     for (const std::string name : {"prompt", "response"}) {
       row.value.contains(name + "_ids") ? void(ids_field(row, name + "_ids", INT32_MAX)) : void(text_field(row, name));
     }
   });
-  return counted(static_cast<size_t>(counts.rows), "demonstration");
+  return many(counts.rows, "demonstration");
 }
 
 std::string check_json(const std::string& path) {

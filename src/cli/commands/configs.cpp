@@ -8,6 +8,7 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -41,20 +42,18 @@ int run_configs(const Words& words) {
   }
   const std::string pattern = line.positionals.empty() ? "" : line.positionals[0];
   const std::vector<std::string> all = embedded_stems("configs/");
-  size_t width = 0;
-  for (const std::string& name : all) width = std::max(width, name.size());
-  std::string text;
+  Table table{.align = "l"};
   OrderedJson list = OrderedJson::array();
   for (const std::string& name : all) {
     if (name.find(pattern) == std::string::npos) continue;
-    text += str(pad_right(name, width), "  ", first_sentence(name), "\n");
+    table.add({name, first_sentence(name)});
     list.push_back({{"name", name}, {"title", first_sentence(name)}});
   }
-  if (text.empty()) {
+  if (table.rows.empty()) {
     throw Error(ErrorKind::usage, str("configs: no name holds ", printable(pattern), did_you_mean(pattern, all),
                                       "; `ucas configs` lists all ", all.size()));
   }
-  out(options.json ? json_text(list, 2) + "\n" : text);
+  out(options.json ? json_text(list, 2) + "\n" : table.text());
   return kDone;
 }
 

@@ -9,11 +9,11 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "base/text/json_object.h"
-#include "base/text/table.h"
 #include "cli/command.h"
 #include "data/contamination.h"
 #include "data/problems.h"
 #include "hf/hub.h"
+#include "results/table.h"
 
 namespace ucas {
 

@@ -8,10 +8,10 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
 #include "cli/command.h"
 #include "data/summary.h"
 #include "hf/hub.h"
+#include "results/table.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {

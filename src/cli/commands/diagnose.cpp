@@ -60,8 +60,8 @@ std::vector<SignalledGroup> from_steps(const std::string& path, const DiagnoseLi
     std::vector<SignalledGroup> of_step = signalled_groups(data, options.opening);
     std::ranges::move(of_step, std::back_inserter(groups));
     if (report.source.empty()) {
-      report.source = str(printable(path, 400), ": ", files.size(), files.size() == 1 ? " saved step" : " saved steps",
-                          " of a run with ", data.method, data.preset.empty() ? "" : str(", preset ", data.preset));
+      report.source = str(printable(path, 400), ": ", many(std::ssize(files), "saved step"), " of a run with ",
+                          data.method, data.preset.empty() ? "" : str(", preset ", data.preset));
     }
   }
   return groups;

@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
+#include "results/table.h"
 #include "verify/sandbox/check.h"
 #include "verify/sandbox/sandbox.h"
 
@@ -123,15 +124,12 @@ std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceC
 }
 
 std::string as_text(const std::vector<Finding>& found) {
-  size_t width = 0;
-  for (const Finding& f : found) width = std::max(width, f.key.size());
-  std::string text;
+  Table table{.align = "l"};
   for (Finding f : found) {
     std::replace(f.key.begin(), f.key.end(), '_', ' ');
-    text += str(pad_right(f.key, width), "  ", f.value.empty() ? "-" : f.value,
-                f.note.empty() ? "" : str("  (", f.note, ")"), "\n");
+    table.add({f.key, str(f.value.empty() ? "-" : f.value, f.note.empty() ? "" : str("  (", f.note, ")"))});
   }
-  return text;
+  return table.text();
 }
 
 std::string scientific(double value) {
@@ -141,17 +139,12 @@ std::string scientific(double value) {
 }
 
 std::string as_table(const std::vector<DeviceCheck>& checks) {
-  const auto row = [](const std::string& what, const std::string& difference, const std::string& bound,
-                      const std::string& share, const std::string& verdict) {
-    return str(pad_right(what, 22), pad_left(difference, 12), pad_left(bound, 9), "  ", pad_right(share, 18), verdict,
-               "\n");
-  };
-  std::string text = str("\n", row("against the CPU", "difference", "bound", "share of limit", ""));
+  Table table{.head = {"against the CPU", "difference", "bound", "share of limit", ""}, .align = "lrrl"};
   for (const DeviceCheck& c : checks) {
-    text += row(c.what, scientific(c.difference), scientific(c.bound),
-                c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED");
+    table.add({c.what, scientific(c.difference), scientific(c.bound),
+               c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED"});
   }
-  return text;
+  return "\n" + table.text();
 }
 
 std::string as_table(const RanksReport& ranks) {
@@ -187,14 +180,16 @@ int try_sandbox(const DoctorConfig& config) {
                                            : str("ok, none of ", attacks.size(), " attacks gets through");
     text += str("tier ", word_of(tier), ": ", verdict, "  (", sandbox.python(), ", ", sandbox.python_version(), ")\n");
     OrderedJson rows = OrderedJson::array();
+    Table table{.align = "l"};
     for (const code::Attack& attack : attacks) {
       if (failed) break;
-      text += str("  ", pad_right(attack.name, 30), pad_right(word(attack.sandboxed), 14),
-                  "outside: ", attack.bare == code::Attack::Result::hit ? "works" : "fails", "\n");
+      table.add({attack.name, word(attack.sandboxed),
+                 str("outside: ", attack.bare == code::Attack::Result::hit ? "works" : "fails")});
       rows.push_back({{"attack", attack.name},
                       {"hit", attack.sandboxed == code::Attack::Result::hit},
                       {"hit_outside", attack.bare == code::Attack::Result::hit}});
     }
+    text += table.text("  ");
     object[str("tier_", word_of(tier))] = {{"ok", !failed && hits == 0}, {"verdict", verdict}, {"attacks", rows}};
   }
   const code::Sandbox used(config.code);  // refuses, with exit 78, what a grader would refuse

@@ -270,8 +270,7 @@ int run_init(const Words& words) {
     const TimePlan time = plan_time(config, models, *fit.device, {});
     text += str("# A step takes ", human_seconds(time.step()), " by the plan, with responses as long as allowed.\n");
   }
-  text += str("# ", grouped(data.problems), data.problems == 1 ? " problem" : " problems",
-              data.note.empty() ? "" : "; " + data.note, ".\n");
+  text += str("# ", many(data.problems, "problem"), data.note.empty() ? "" : "; " + data.note, ".\n");
   if (!note.empty()) text += str("# ", note, ".\n");
   text += str("#\n#   ucas explain ", options.out.empty() ? "my.toml" : options.out,
               "    what it does, equation by equation\n#   ucas train ", options.out.empty() ? "my.toml" : options.out,

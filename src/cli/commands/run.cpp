@@ -39,43 +39,34 @@ int stage(const char* command, const Words& words) {
   return run_in_engine(command, words);
 }
 
-}  // namespace
+using Known = std::vector<FieldValue>;
 
-std::string options_run() { return options_help(RunOptions{}); }
+bool is_of_run(const Known& known, const std::string& key) {
+  return std::ranges::find(known, key, &FieldValue::key) != known.end();
+}
 
-int run_run(const Words& words) {
-  CommandLine line = parse_command_line(words, {"allow-over-plan"});
-  RunOptions options;
-  const std::vector<FieldValue> known = fields_of(options);
-  std::vector<Setting> own;
+// The words of the training as they were typed: all but those of this command.
+Words words_of_training(const Words& words, const Known& known) {
   Words training;
-  // The words of the training as they were typed: all but those of this command.
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i] == "-o" ? "--out" : words[i];
     const size_t equals = word.find('=');
-    const bool mine = word.starts_with("--") &&
-                      std::ranges::find(known, word.substr(2, equals == std::string::npos ? equals : equals - 2),
-                                        &FieldValue::key) != known.end();
-    if (!mine) {
+    if (!word.starts_with("--") ||
+        !is_of_run(known, word.substr(2, equals == std::string::npos ? equals : equals - 2))) {
       training.push_back(words[i]);
     } else if (equals == std::string::npos) {
       ++i;
     }
   }
-  for (const Setting& s : line.settings) {
-    if (std::ranges::find(known, s.key, &FieldValue::key) != known.end()) own.push_back(s);
-    if (s.key == "resume") throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
-  }
-  ucas::apply(options, own);
-  if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "run: expected one CONFIG; see `ucas run --help`");
-  if (options.out.empty())
-    throw Error(ErrorKind::usage, "--out RUN is missing: the directory that the run is written to");
-  // What the training is, before it begins: an evaluation at its end must have problems.
+  return training;
+}
+
+// What the training is, before it begins: an evaluation at its end must have problems.
+void check_training(CommandLine& line, const Known& known, const RunOptions& options) {
   std::vector<Setting> settings = read_config_file(line.positionals[0]);
   expand_short_forms(line.settings);
   for (const Setting& s : line.settings) {
-    const bool of_this = std::ranges::find(known, s.key, &FieldValue::key) != known.end();
-    if (!of_this && s.key != "progress" && s.key != "allow-over-plan") settings.push_back(s);
+    if (!is_of_run(known, s.key) && s.key != "progress" && s.key != "allow-over-plan") settings.push_back(s);
   }
   const TrainConfig config = make_train_config(settings);
   config.validate();
@@ -83,6 +74,27 @@ int run_run(const Words& words) {
     throw Error(ErrorKind::usage,
                 "run: nothing to evaluate on: give --test FILE, or --val FILE, which is validated on, too");
   }
+}
+
+}  // namespace
+
+std::string options_run() { return options_help(RunOptions{}); }
+
+int run_run(const Words& words) {
+  CommandLine line = parse_command_line(words, {"allow-over-plan"});
+  RunOptions options;
+  const Known known = fields_of(options);
+  std::vector<Setting> own;
+  for (const Setting& s : line.settings) {
+    if (is_of_run(known, s.key)) own.push_back(s);
+    if (s.key == "resume") throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
+  }
+  ucas::apply(options, own);
+  if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "run: expected one CONFIG; see `ucas run --help`");
+  if (options.out.empty())
+    throw Error(ErrorKind::usage, "--out RUN is missing: the directory that the run is written to");
+  check_training(line, known, options);
+  Words training = words_of_training(words, known);
   training.insert(training.end(), {"--out", options.out, "--resume", "auto"});
   if (const int code = stage("train", training); code != kDone) return code;
 

@@ -29,14 +29,12 @@ struct VerifyRunOptions {
   }
 };
 
-std::string counted(int64_t n, const char* one, const char* many) { return str(grouped(n), " ", n == 1 ? one : many); }
-
 void report(const std::string& run, const std::string& name, const CardCheck& check, int64_t shown) {
   out(str(path_join(run, str("eval/", name)), ": card ", check.card, ", ", check.made, ", ucas ", check.version, "\n"));
-  out(str("  checked: ", counted(check.problems, "problem", "problems"), ", ",
-          counted(check.responses, "response", "responses"), " graded again, ",
-          counted(check.figures, "number", "numbers"), " computed again, ", counted(check.hashes, "hash", "hashes"),
-          check.decoded > 0 ? str(", ", counted(check.decoded, "text", "texts"), " decoded again") : "", "\n"));
+  out(str("  checked: ", many(check.problems, "problem"), ", ", many(check.responses, "response"), " graded again, ",
+          many(check.figures, "number"), " computed again, ", grouped(check.hashes),
+          check.hashes == 1 ? " hash" : " hashes",
+          check.decoded > 0 ? str(", ", many(check.decoded, "text"), " decoded again") : "", "\n"));
   for (const std::string& remark : check.remarks) out(str("  note: ", remark, "\n"));
   int64_t listed = 0;
   for (const CardFinding& f : check.findings) {
@@ -45,7 +43,7 @@ void report(const std::string& run, const std::string& name, const CardCheck& ch
   }
   const auto all = static_cast<int64_t>(check.findings.size());
   if (all > shown) out(str("  and ", grouped(all - shown), " more (--shown N lists more)\n"));
-  out(all == 0 ? "  all as stored\n" : str("  ", counted(all, "difference", "differences"), "\n"));
+  out(all == 0 ? "  all as stored\n" : str("  ", many(all, "difference"), "\n"));
 }
 
 OrderedJson json_of(const std::string& run, const std::string& name, const CardCheck& check) {

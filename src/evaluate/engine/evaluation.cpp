@@ -116,6 +116,35 @@ void write_evaluated_environment(const EvaluationPlan& plan, const Origin& origi
   write_environment(file, environment);
 }
 
+CardInput card_input(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
+                     const std::string& keys) {
+  CardInput card{.machine = this_machine(plan),
+                 .model = origin.model,
+                 .origin = origin.kind,
+                 .served = origin.facts,
+                 .model_files = origin.files,
+                 .suite = prepared.suite,
+                 .keys = keys,
+                 .benchmarks = prepared.card};
+  if (!origin.kind.empty()) card.machine.device = origin.kind;
+  return card;
+}
+
+OutputSettings output_settings(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
+                               const std::string& keys) {
+  return {.model = origin.hash,
+          .keys = keys,
+          .temperature = plan.config.temperature,
+          .top_p = plan.config.top_p,
+          .min_p = plan.config.min_p,
+          .top_k = plan.config.top_k,
+          .seed = plan.config.seed,
+          .dtype = word_of(plan.config.dtype),
+          .environment = plan.environment.some() ? word_of(plan.environment.kind) : "",
+          .max_turns = plan.environment.some() ? plan.environment.max_turns : 0,
+          .sources = prepared.settings};
+}
+
 // From what is asked and who answers to a result, kept in RUN unless that is "".
 EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
                          EvalInput input, const std::string& run) {
@@ -147,28 +176,9 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
   }
   make_directories(directory);
   write_evaluated_environment(plan, origin, run, input.label);
-  CardInput card{.machine = this_machine(plan),
-                 .model = origin.model,
-                 .origin = origin.kind,
-                 .served = origin.facts,
-                 .model_files = origin.files,
-                 .suite = prepared.suite,
-                 .keys = keys,
-                 .benchmarks = prepared.card};
-  if (!origin.kind.empty()) card.machine.device = origin.kind;
-  const OutputSettings settings{.model = origin.hash,
-                                .keys = keys,
-                                .temperature = config.temperature,
-                                .top_p = config.top_p,
-                                .min_p = config.min_p,
-                                .top_k = config.top_k,
-                                .seed = config.seed,
-                                .dtype = word_of(config.dtype),
-                                .environment = plan.environment.some() ? word_of(plan.environment.kind) : "",
-                                .max_turns = plan.environment.some() ? plan.environment.max_turns : 0,
-                                .sources = prepared.settings};
+  const CardInput card = card_input(plan, prepared, origin, keys);
   const std::string outputs = path_join(directory, file);
-  OutputJournal journal(outputs, settings);
+  OutputJournal journal(outputs, output_settings(plan, prepared, origin, keys));
   for (const char* kind : {".json", ".card.json", ".outputs.json"}) {  // and their .jsonl
     remove_leftovers(directory, plan.name + kind);
   }

@@ -7,22 +7,12 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
 #include "compare/run_answers.h"
+#include "results/table.h"
 
 namespace ucas {
 
 namespace {
-
-std::string value_text(const Estimated& cell) {
-  std::string text = number_text(cell.value.value, true);
-  if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, true);
-  return text;
-}
-
-std::string bounds_text(const Figure& f) {
-  return f.bounded() ? str("[", number_text(f.low, true), ", ", number_text(f.high, true), "]") : "";
-}
 
 std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetric& metric,
                                         std::span<const PublishedTable> tables) {
@@ -57,29 +47,30 @@ Table metric_table(const Comparison& c, const ComparedMetric& metric, std::span<
   table.head.push_back(metric.title + " %");
   for (const ComparedSet& set : c.sets) table.head.push_back(set.title);
   for (size_t g = 0; g < c.groups.size(); ++g) {
-    std::vector<std::string> values = {c.groups[g]}, bounds = {""};
+    std::vector<Cell> values = {c.groups[g]}, bounds = {""};
     for (size_t s = 0; s < c.sets.size(); ++s) {
-      const bool star = with_stars && g > 0 && metric.contrast[g][s].significant;
-      values.push_back(value_text(metric.cell[g][s]) + (star ? "*" : ""));
-      bounds.push_back(bounds_text(metric.cell[g][s].value));
+      const Estimated& reached = metric.cell[g][s];
+      values.push_back(Cell::mean(reached.value, reached.deviation, true));
+      if (with_stars && g > 0 && metric.contrast[g][s].significant) values.back().after = "*";
+      bounds.emplace_back(bounds_text(reached.value, true));
     }
-    table.rows.push_back(std::move(values));
-    if (with_bounds) table.rows.push_back(std::move(bounds));
+    table.add(std::move(values));
+    if (with_bounds) table.add(std::move(bounds));
   }
   const std::vector<PublishedLine> lines = lines_beside(c, metric, published);
-  if (!lines.empty()) table.rules.push_back(table.rows.size());
   for (const PublishedLine& line : lines) {
-    std::vector<std::string> cells = {printable(line.name, 60)};
-    for (const std::string& cell : line.cells) cells.push_back(cell.empty() ? "-" : cell);
-    table.rows.push_back(std::move(cells));
+    std::vector<Cell> cells = {printable(line.name, 60)};
+    cells.insert(cells.end(), line.cells.begin(), line.cells.end());
+    table.add(std::move(cells));
+    table.rows.back().begins = &line == lines.data();
   }
   return table;
 }
 
 std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published) {
   Table table = metric_table(c, metric, published, true, false);
-  std::vector<std::string> problems = {"  problems"};
-  for (const ComparedSet& set : c.sets) problems.push_back(grouped(set.problems));
+  std::vector<Cell> problems = {"  problems"};
+  for (const ComparedSet& set : c.sets) problems.push_back(Cell::count(set.problems));
   table.rows.insert(table.rows.begin(), std::move(problems));
   return table.text();
 }
@@ -104,8 +95,9 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
       const Contrast& d = metric.contrast[g][s];
       if (!d.known()) continue;
       const std::string changed = d.gained >= 0 ? str("+", d.gained, " -", d.lost) : "";
-      table.rows.push_back({c.sets[s].title, change_text(d.change.value, true), interval_text(d.change, true), changed,
-                            "p " + p_text(d.p), "corrected " + p_text(d.p_holm), words_of(d, c.options.level)});
+      table.add({c.sets[s].title, Cell::change(d.change.value, true), interval_text(d.change, true), changed,
+                 Cell::p(d.p).with(&Cell::before, "p "), Cell::p(d.p_holm).with(&Cell::before, "corrected "),
+                 words_of(d, c.options.level)});
     }
     if (table.rows.empty()) continue;
     out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
@@ -117,16 +109,10 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
   return out;
 }
 
-OrderedJson number(double value) { return std::isnan(value) ? OrderedJson(nullptr) : OrderedJson(value); }
-
-OrderedJson json_of(const Figure& f) {
-  return {{"value", number(f.value)}, {"low", number(f.low)}, {"high", number(f.high)}};
-}
-
 OrderedJson json_of(const Contrast& contrast) {
   OrderedJson out = json_of(contrast.change);
-  out["p"] = number(contrast.p);
-  out["p_holm"] = number(contrast.p_holm);
+  out["p"] = contrast.p;
+  out["p_holm"] = contrast.p_holm;
   if (contrast.gained >= 0) {
     out["gained"] = contrast.gained;
     out["lost"] = contrast.lost;
@@ -179,28 +165,28 @@ std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> 
   Table table;
   table.head = {"metric", "set",        "problems",    "model", "value",  "low",         "high", "std",
                 "change", "change_low", "change_high", "p",     "p_holm", "significant", "kind"};
-  const auto text = [](double value) { return std::isnan(value) ? std::string() : str(value); };
+  const auto plain = [](double value) { return Cell::value(value, true); };
   for (const ComparedMetric& metric : c.metrics) {
     for (size_t g = 0; g < c.groups.size(); ++g) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
         const Estimated& cell = metric.cell[g][s];
         const Contrast d = g == 0 ? Contrast{} : metric.contrast[g][s];
-        table.rows.push_back({metric.key, c.sets[s].name, str(c.sets[s].problems), c.groups[g], text(cell.value.value),
-                              text(cell.value.low), text(cell.value.high), text(cell.deviation), text(d.change.value),
-                              text(d.change.low), text(d.change.high), text(d.p), text(d.p_holm),
-                              g == 0          ? ""
-                              : d.significant ? "yes"
-                                              : "no",
-                              "measured"});
+        table.add({metric.key, c.sets[s].name, Cell::count(c.sets[s].problems), c.groups[g], plain(cell.value.value),
+                   plain(cell.value.low), plain(cell.value.high), plain(cell.deviation), plain(d.change.value),
+                   plain(d.change.low), plain(d.change.high), plain(d.p), plain(d.p_holm),
+                   g == 0          ? ""
+                   : d.significant ? "yes"
+                                   : "no",
+                   "measured"});
       }
     }
     for (const PublishedLine& line : lines_beside(c, metric, published)) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
-        if (line.cells[s].empty()) continue;
-        std::vector<std::string> row = {metric.key, c.sets[s].name, "", line.name, str(line.percents[s] / 100)};
+        if (!line.cells[s].known()) continue;
+        std::vector<Cell> row = {metric.key, c.sets[s].name, "", line.name, line.cells[s]};
         row.resize(table.head.size());
         row.back() = "published";
-        table.rows.push_back(std::move(row));
+        table.add(std::move(row));
       }
     }
   }
@@ -210,9 +196,10 @@ std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> 
 std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> published) {
   std::string out;
   for (const ComparedMetric& metric : c.metrics) {
-    out += str("% ", metric.title, "; star: significantly different from the first row, ",
-               family_text(metric.comparisons, c.options.level), "\n",
-               metric_table(c, metric, published, false, true).tex());
+    Table table = metric_table(c, metric, published, false, true);
+    table.caption = str(metric.title, "; star: significantly different from the first row, ",
+                        family_text(metric.comparisons, c.options.level));
+    out += table.tex();
   }
   return out;
 }
@@ -231,7 +218,7 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
       for (size_t g = 0; g < c.groups.size(); ++g) {
         OrderedJson row = {{"set", c.sets[s].name}, {"problems", c.sets[s].problems}, {"model", c.groups[g]}};
         row["figure"] = json_of(metric.cell[g][s].value);
-        row["std"] = number(metric.cell[g][s].deviation);
+        row["std"] = metric.cell[g][s].deviation;
         if (g > 0) row["difference"] = json_of(metric.contrast[g][s]);
         rows.push_back(std::move(row));
       }
@@ -249,7 +236,7 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
       }
       rows.push_back({{"table", row.table}, {"name", row.name}, {"size", row.size}, {"runs", row.runs}});
       rows.back()["percent"] = std::move(figures);
-      rows.back()["average"] = number(row.average);
+      rows.back()["average"] = row.average;
       rows.back()["doubts"] = std::move(doubts);
     }
     out["published"].push_back(

@@ -125,10 +125,10 @@ std::string seeds_doubt(const PublishedRow& row, const PublishedTable& table) {
   return "";
 }
 
-std::string cell_of(const PublishedFigure& figure) {
+Cell cell_of(const PublishedFigure& figure) {
   std::string text = published_digits(figure.percent);
   if (!std::isnan(figure.deviation)) text += " +- " + published_digits(figure.deviation);
-  return text + (figure.doubt.empty() ? "" : "?");
+  return Cell::printed(text + (figure.doubt.empty() ? "" : "?"), figure.percent / 100);
 }
 
 size_t sources_among(const std::vector<std::string>& sets) {
@@ -163,8 +163,7 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
     size_t own = 0;  // of the row's benchmarks, those compared
     for (const std::string& set : sets) {
       const PublishedFigure* figure = row.find(set, asked);
-      line.cells.push_back(figure ? cell_of(*figure) : "");
-      line.percents.push_back(figure ? figure->percent : kUnknown);
+      line.cells.push_back(figure ? cell_of(*figure) : Cell::unknown());
       if (figure) ++own;
       if (figure && !figure->doubt.empty()) {
         line.doubts.push_back(str(set, " ", published_digits(figure->percent), " is ", figure->doubt));
@@ -173,11 +172,12 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
     if (own == 0) continue;
     const auto macro = std::ranges::find(sets, "macro");
     if (macro != sets.end() && own == row.figure.size() && own == sources_among(sets) && !std::isnan(row.average)) {
-      const auto at = static_cast<size_t>(macro - sets.begin());
-      line.cells[at] = str(published_digits(row.average), average_doubt(row).empty() ? "" : "?");
-      line.percents[at] = row.average;
+      line.cells[static_cast<size_t>(macro - sets.begin())] =
+          Cell::printed(str(published_digits(row.average), average_doubt(row).empty() ? "" : "?"), row.average / 100);
     }
-    if (!seen.insert(str(row.size, "|", join(line.cells, "|"))).second && own > 1) continue;
+    std::string all = row.size;
+    for (const Cell& cell : line.cells) all += "|" + cell.text();
+    if (!seen.insert(all).second && own > 1) continue;
     line.name = str(row.name, row.size.empty() ? "" : " ", row.size, " (published", row.table.empty() ? "" : ", ",
                     row.table, ")");
     line.doubts.insert(line.doubts.end(), row.doubts.begin(), row.doubts.end());

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/spread.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -41,12 +41,11 @@ struct PublishedTable {
 // Errors: config (FILE:LINE and what is wrong), path.
 PublishedTable load_published(const std::string& name_or_path);
 
-// One row beside one metric of a comparison: a text for each of its sets, "" where the article has none, "?" after what
-// is doubtful.
+// One row beside one metric of a comparison: a cell for each of its sets, unknown where the article has none, "?" after
+// what is doubtful.
 struct PublishedLine {
   std::string name;  // "UCAS 7B (published, Table 1)"
-  std::vector<std::string> cells;
-  std::vector<double> percents;     // of the cells; unknown where there is none
+  std::vector<Cell> cells;
   std::vector<std::string> doubts;  // of the cells and of the row, for people
 };
 // Rows that say something of these sets; those that repeat a row above are left out. `metric` as in comparisons

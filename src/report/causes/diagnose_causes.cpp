@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/table.h"
+#include "results/table.h"
 #include "stats/spread.h"
 
 namespace ucas {
@@ -14,25 +14,13 @@ namespace {
 
 constexpr size_t kCausesWidth = 110;
 
-std::string figure_text(double value) {
-  if (!std::isfinite(value)) return "-";
-  const double size = std::fabs(value);
-  if (value != 0 && (size < 1e-3 || size >= 1e6)) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2e", value);
-    return text;
-  }
-  return fixed(value, size >= 100 ? 1 : 3);
-}
-
 // Of a few validations: "rose from 25.0 % at step 0 to 95.3 % at step 20 (+70.3 points, 95 % interval +56.5 to +79.8)".
 std::string validations_line(const Trend& t) {
   const char* words = t.course == Course::rose ? "rose" : t.course == Course::fell ? "fell" : "went";
   std::string text = str(t.key, " ", words, " from ", percent(t.first), " at step ", t.first_step, " to ",
                          percent(t.last), " at step ", t.last_step);
-  const auto points = [](double share) { return str(share < 0 ? "" : "+", fixed(100 * share, 1)); };
-  text += str(" (", points(t.last - t.first), " points");
-  if (std::isfinite(t.low)) text += str(", 95 % interval ", points(t.low), " to ", points(t.high));
+  text += str(" (", change_text(t.last - t.first, true), " points");
+  if (std::isfinite(t.low)) text += ", 95 % interval " + interval_text({t.last - t.first, t.low, t.high}, true);
   return text + ")";
 }
 
@@ -42,12 +30,12 @@ std::string trend_line(const Trend& t) {
     case Course::unknown:
       return str(t.key, ": too few values to say");
     case Course::rose:
-      return str(t.key, " rose from ", figure_text(t.first), " to ", figure_text(t.last));
+      return str(t.key, " rose from ", measure_text(t.first), " to ", measure_text(t.last));
     case Course::flat:
-      return str(t.key, " stayed flat: ", figure_text(t.first), " at first, ", figure_text(t.last), " at last");
+      return str(t.key, " stayed flat: ", measure_text(t.first), " at first, ", measure_text(t.last), " at last");
     case Course::fell:
-      return str(t.key, " fell from ", figure_text(t.best), " (best, at step ", t.best_step, ") to ",
-                 figure_text(t.last), ", since step ", t.since);
+      return str(t.key, " fell from ", measure_text(t.best), " (best, at step ", t.best_step, ") to ",
+                 measure_text(t.last), ", since step ", t.since);
   }
   return "";
 }
@@ -67,7 +55,7 @@ std::string indented(const std::string& text) { return "     " + wrap_text(text,
 std::string evidence_text(const Cause& cause) {
   Table table{{"", "before", cause.at_once ? "at that step" : "since"}, {}, "lr"};
   for (const Evidence& e : cause.evidence) {
-    table.rows.push_back({e.key, figure_text(e.before), figure_text(e.after)});
+    table.rows.push_back({e.key, measure_text(e.before), measure_text(e.after)});
   }
   return table.rows.empty() ? "" : table.text("     ", kCausesWidth);
 }

@@ -16,7 +16,7 @@ std::vector<StudyFigure> bar_figures(const FigureInput& in) {
   chart.title = str(metric_words(metric), " by group");
   chart.x.title = metric_words(metric);
   chart.x.percent = share;
-  std::string csv = "group,mean,std,low,high,runs\n";
+  Table numbers{{"group", "mean", "std", "low", "high", "runs"}};
   for (const RunGroup& group : in.groups) {
     const SummaryCell cell = measured(group, data, metric);
     if (cell.values.empty()) continue;
@@ -30,8 +30,8 @@ std::vector<StudyFigure> bar_figures(const FigureInput& in) {
       if (share) bar.low = std::max(0.0, bar.low), bar.high = std::min(1.0, bar.high);
       bar.text = str(number_text(bar.value, share), " \xc2\xb1 ", number_text(deviation, share), share ? " %" : "");
     }
-    csv += str(csv_text(group.title), ",", csv_number(bar.value), ",", csv_number(deviation), ",", csv_number(bar.low),
-               ",", csv_number(bar.high), ",", bar.each.size(), "\n");
+    numbers.add({group.title, Cell::value(bar.value, share), Cell::value(deviation, share), Cell::value(bar.low, share),
+                 Cell::value(bar.high, share), Cell::count(std::ssize(bar.each))});
     if (bar.each.size() == 1) bar.each.clear();
     chart.bars.push_back(std::move(bar));
   }
@@ -50,7 +50,7 @@ std::vector<StudyFigure> bar_figures(const FigureInput& in) {
                              "the 95 % interval over problems."
                            : "Error bars: 95 % interval over problems.");
   figure.svg = svg_of(chart);
-  figure.csv = csv;
+  figure.csv = numbers.csv();
   return {figure};
 }
 

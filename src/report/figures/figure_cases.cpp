@@ -121,16 +121,16 @@ std::vector<StudyFigure> case_figures(const FigureInput& in) {
                     in.request.problems.empty() ? "problems that the groups answer differently, the first found."
                                                 : "problems as asked for.");
   figure.markdown = str("# ", figure.title, "\n\n", html_text(figure.note), "\n");
-  figure.csv = "source,problem,group,verdict,answer,tokens,finished,confidence\n";
+  Table numbers{{"source", "problem", "group", "verdict", "answer", "tokens", "finished", "confidence"}};
   for (const Case* c : chosen) {
     figure.markdown += markdown_of(*c);
     for (auto [group, row] : c->answers) {
-      figure.csv +=
-          str(csv_text(row->source), ",", csv_text(row->id), ",", csv_text(group->title), ",",
-              row->greedy->verdict ? name_of(*row->greedy->verdict) : "", ",", csv_text(row->greedy->answer), ",",
-              row->greedy->tokens, ",", int(row->greedy->finished), ",", csv_number(row->greedy->confidence), "\n");
+      const SampledResponse& greedy = *row->greedy;
+      numbers.add({row->source, row->id, group->title, greedy.verdict ? name_of(*greedy.verdict) : "", greedy.answer,
+                   Cell::count(greedy.tokens), Cell::count(greedy.finished), Cell::value(greedy.confidence, false)});
     }
   }
+  figure.csv = numbers.csv();
   return {figure};
 }
 

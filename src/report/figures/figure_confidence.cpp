@@ -143,8 +143,7 @@ std::string words(const Drawn& d, const std::vector<Pair>& pairs, const ScoreSca
 
 // Every kind's mean before and after on both scales, a mean over the runs.
 std::string table_of(const Drawn& d) {
-  std::vector<std::vector<std::string>> rows = {
-      {"", "problems", "before, own z", "after", "change", "before, joint z", "after", "change"}};
+  Table table{{"", "problems", "before, own z", "after", "change", "before, joint z", "after", "change"}};
   for (size_t k = 0; k < kPairKinds.size(); ++k) {
     std::vector<double> count, mean[6];
     for (const std::vector<Pair>& pairs : d.pairs) {
@@ -164,27 +163,26 @@ std::string table_of(const Drawn& d) {
         mean[3 * i + 2].push_back(mean_of(each[2 * i + 1]) - mean_of(each[2 * i]));
       }
     }
-    std::vector<std::string> cells = {str(kPairKinds[k].name, " ", kPairKinds[k].words), spread_cell(count, false)};
+    std::vector<Cell> cells = {str(kPairKinds[k].name, " ", kPairKinds[k].words), spread_cell(count, false)};
     for (const std::vector<double>& values : mean) cells.push_back(spread_cell(values, false));
-    rows.push_back(std::move(cells));
+    table.add(std::move(cells));
   }
   const size_t runs = d.pairs.size();
-  return str(markdown_rows(rows), runs > 1 ? str("\nMean and standard deviation over ", runs, " seeds. ") : "\n",
+  return str(table.markdown(), runs > 1 ? str("\nMean and standard deviation over ", runs, " seeds. ") : "\n",
              "Own z: each model's scores have mean 0 over the problems, so that where one row rises another must fall. "
              "Joint z has one mean and deviation for both models.\n");
 }
 
 std::string csv_of(const std::vector<Pair>& pairs) {
-  std::string out =
-      "source,problem,right_before,right_after,confidence_before,confidence_after,z_before,z_after,joint_before,"
-      "joint_after\n";
+  Table table{{"source", "problem", "right_before", "right_after", "confidence_before", "confidence_after", "z_before",
+               "z_after", "joint_before", "joint_after"}};
   for (const Pair& pair : pairs) {
-    out += str(csv_text(pair.after->source), ",", csv_text(pair.after->id), ",", int(pair.right_before()), ",",
-               int(pair.right_after()), ",", pair.before->greedy->confidence, ",", pair.after->greedy->confidence, ",",
-               fixed(pair.z_before, 4), ",", fixed(pair.z_after, 4), ",", fixed(pair.joint_before, 4), ",",
-               fixed(pair.joint_after, 4), "\n");
+    table.add({pair.after->source, pair.after->id, Cell::count(pair.right_before()), Cell::count(pair.right_after()),
+               Cell::value(pair.before->greedy->confidence, false), Cell::value(pair.after->greedy->confidence, false),
+               fixed(pair.z_before, 4), fixed(pair.z_after, 4), fixed(pair.joint_before, 4),
+               fixed(pair.joint_after, 4)});
   }
-  return out;
+  return table.csv();
 }
 
 Chart scatter(const std::vector<Pair>& pairs, const ScoreScale& scale) {

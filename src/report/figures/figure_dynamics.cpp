@@ -68,11 +68,12 @@ ChartSeries curve(const Series& series, const GroupSeries& own, size_t window) {
 }
 
 std::string csv(const std::vector<RunGroup>& groups, const Series& series) {
-  std::string out = "group,step,mean,std,min,max,runs\n";
+  Table table{{"group", "step", "mean", "std", "min", "max", "runs"}};
+  const auto number = [](double value) { return Cell::value(value, false); };
   for (const GroupSeries& own : series.groups) {
     for (size_t i = 0; i < series.x.size(); ++i) {
       double low = kUnknown, high = kUnknown;
-      size_t count = 0;
+      int64_t count = 0;
       for (const auto& run : own.runs) {
         if (std::isnan(run[i])) continue;
         low = std::isnan(low) ? run[i] : std::min(low, run[i]);
@@ -80,11 +81,11 @@ std::string csv(const std::vector<RunGroup>& groups, const Series& series) {
         ++count;
       }
       if (count == 0) continue;
-      out += str(csv_text(groups[own.group].title), ",", series.x[i], ",", csv_number(own.mean[i]), ",",
-                 csv_number(own.deviation[i]), ",", csv_number(low), ",", csv_number(high), ",", count, "\n");
+      table.add({groups[own.group].title, number(series.x[i]), number(own.mean[i]), number(own.deviation[i]),
+                 number(low), number(high), Cell::count(count)});
     }
   }
-  return out;
+  return table.csv();
 }
 
 // Means over about twenty windows of equal length, and where each window's middle is: one run's course without its
@@ -112,8 +113,7 @@ Course course_of(const std::vector<double>& x, const std::vector<double>& y) {
 
 // Does it fall, and does it recover? Start, minimum, its step and end of each group, a mean over its runs.
 std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series& series) {
-  std::vector<std::vector<std::string>> rows = {
-      {"", "start", "minimum", "at step", "end", "end less minimum", "window to window"}};
+  Table table{{"", "start", "minimum", "at step", "end", "end less minimum", "window to window"}};
   for (const GroupSeries& own : series.groups) {
     std::vector<double> start, least, at, end, rise, noise;
     for (const std::vector<double>& run : own.runs) {
@@ -131,12 +131,12 @@ std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series&
       rise.push_back(end.back() - least.back());
       noise.push_back(mean_of(moves));
     }
-    rows.push_back({groups[own.group].title, spread_cell(start, false), spread_cell(least, false),
-                    spread_cell(at, false), spread_cell(end, false), spread_cell(rise, false),
-                    spread_cell(noise, false)});
+    std::vector<Cell> cells = {groups[own.group].title};
+    for (const auto* values : {&start, &least, &at, &end, &rise, &noise}) cells.push_back(spread_cell(*values, false));
+    table.add(std::move(cells));
   }
   return str(
-      markdown_rows(rows), "\nOver means of at most ", kWindows,
+      table.markdown(), "\nOver means of at most ", kWindows,
       " windows of equal length. The lowest of them lies below the end by chance, too: a recovery is a rise well "
       "above what the second half moves from window to window.\n");
 }

@@ -48,9 +48,8 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
   chart.y.title = "pass@k";
   chart.y.percent = true;
   StudyFigure figure;
-  figure.csv = "group,k,mean,low,high,std,runs\n";
-  std::vector<std::vector<std::string>> table(1, {""});
-  for (int64_t k : ks) table[0].push_back(str("pass@", k, " %"));
+  Table numbers{{"group", "k", "mean", "low", "high", "std", "runs"}}, table{{""}};
+  for (int64_t k : ks) table.head.emplace_back(str("pass@", k, " %"));
   size_t most = 1;
   for (const RunGroup& group : in.groups) {
     ChartSeries s;
@@ -59,20 +58,21 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
     s.dashed = dashed(group, in.groups);
     s.dots = true;
     s.band = in.groups.size() <= 4;
-    std::vector<std::string> cells = {group.title};
+    std::vector<Cell> cells = {group.title};
     for (int64_t k : ks) {
       const SummaryCell found = measured(group, data, str("pass@", k), source);
-      cells.push_back(spread_cell(found.values, true));
+      cells.push_back(found.shown(true));
       if (found.values.empty()) continue;
       most = std::max(most, found.values.size());
       const Figure& shown = found.interval;
       s.marks.push_back({static_cast<double>(k), shown.value, shown.low, shown.high,
                          str(group.title, ", pass@", k, " ", number_text(shown.value, true), " %")});
-      figure.csv += str(csv_text(group.title), ",", k, ",", csv_number(shown.value), ",", csv_number(shown.low), ",",
-                        csv_number(shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");
+      numbers.add({group.title, Cell::count(k), Cell::value(shown.value, true), Cell::value(shown.low, true),
+                   Cell::value(shown.high, true), Cell::value(found.deviation, true),
+                   Cell::count(std::ssize(found.values))});
     }
     if (s.marks.empty()) continue;
-    table.push_back(std::move(cells));
+    table.add(std::move(cells));
     chart.series.push_back(std::move(s));
   }
   figure.name = str("passk", source.empty() ? "" : "-" + file_word(source));
@@ -80,7 +80,8 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
   figure.note = str("Unbiased pass@k on ", problems_words(in, data, source), ". Intervals, 95 %: ",
                     most > 1 ? "of the mean over seeds (Student's t); of groups with one run, over problems."
                              : "over problems, as the evaluation made them.");
-  figure.table = markdown_rows(table);
+  figure.table = table.markdown();
+  figure.csv = numbers.csv();
   figure.svg = svg_of(chart);
   return figure;
 }

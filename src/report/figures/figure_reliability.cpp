@@ -50,12 +50,6 @@ Calibrated calibrated(const RunGroup& group, const std::string& data) {
   return c;
 }
 
-std::string spread_text(const std::vector<double>& values) {
-  if (values.empty()) return "unknown";
-  double deviation = deviation_of(values);
-  return str(fixed(mean_of(values), 3), std::isnan(deviation) ? "" : str(" +- ", fixed(deviation, 3)));
-}
-
 void draw_diagram(SvgCanvas& canvas, PlotFrame& f, const std::vector<Calibrated>& all,
                   const std::vector<RunGroup>& groups) {
   ChartAxis x, y;
@@ -144,21 +138,23 @@ std::vector<StudyFigure> reliability_figures(const FigureInput& in) {
   figure.note = str("On ", data_words(in, data), "; ", all[0].bins.size(),
                     " bins, larger dots hold more responses; on the diagonal a model "
                     "is right as often as it says. ECE (and AUROC of the log-prob): ");
-  figure.csv = "group,low,high,count,stated,right\n";
+  Table numbers{{"group", "low", "high", "count", "stated", "right"}};
   for (const Calibrated& c : drawn) {
-    figure.note +=
-        str(&c == drawn.data() ? "" : "; ", c.group->title, " ", spread_text(c.ece), " (", spread_text(c.auroc), ")");
+    figure.note += str(&c == drawn.data() ? "" : "; ", c.group->title, " ", spread_cell(c.ece, false).text(), " (",
+                       spread_cell(c.auroc, false).text(), ")");
   }
   for (const Calibrated& c : all) {
     for (const ReliabilityBin& bin : c.bins) {
-      figure.csv += str(csv_text(c.group->title), ",", bin.low, ",", bin.high, ",", bin.count, ",",
-                        bin.count ? csv_number(bin.stated) : "", ",", bin.count ? csv_number(bin.right) : "", "\n");
+      const auto number = [&](double value) { return Cell::value(bin.count > 0 ? value : kUnknown, true); };
+      numbers.add({c.group->title, Cell::value(bin.low, true), Cell::value(bin.high, true), Cell::count(bin.count),
+                   number(bin.stated), number(bin.right)});
     }
   }
   figure.note += ".";
   if (all.size() > drawn.size()) {
     figure.note += str(" The numbers of ", all.size() - drawn.size(), " more groups are in the table alone.");
   }
+  figure.csv = numbers.csv();
   figure.svg = svg(drawn, in.groups);
   return {figure};
 }

@@ -72,14 +72,16 @@ std::vector<double> distinct(const Varied& v, size_t axis) {
 }
 
 std::string csv(const Varied& v) {
-  std::string out;
-  for (const std::string& axis : v.axes) out += axis + ",";
-  out += "mean,std,runs\n";
+  Table table{std::vector<Cell>(v.axes.begin(), v.axes.end())};
+  for (const char* head : {"mean", "std", "runs"}) table.head.emplace_back(head);
   for (const auto& [place, results] : v.results) {
-    for (double x : place) out += str(x, ",");
-    out += str(csv_number(mean_of(results)), ",", csv_number(deviation_of(results)), ",", results.size(), "\n");
+    std::vector<Cell> row(place.size());
+    std::ranges::transform(place, row.begin(), [](double x) { return Cell::value(x, false); });
+    row.insert(row.end(), {Cell::value(mean_of(results), v.share), Cell::value(deviation_of(results), v.share),
+                           Cell::count(std::ssize(results))});
+    table.add(std::move(row));
   }
-  return out;
+  return table.csv();
 }
 
 std::string beside_words(const Varied& v) {
@@ -161,13 +163,14 @@ StudyFigure curve_figure(const Varied& v, size_t axis, const std::string& note) 
   s.band = false;
   s.radius = 3.4;
   double place = 0, last = static_cast<double>(line.size()) - 1;
-  out.csv = str(v.axes[axis], ",mean,std,runs\n");
+  Table numbers{{v.axes[axis], "mean", "std", "runs"}};
   for (const auto& [value, results] : line) {  // settings stand at equal distances, whatever their size
     double mean = mean_of(results), deviation = deviation_of(results);
     bool of_paper = value == v.paper(axis);
     chart.x.marks.emplace_back(place, str(value, of_paper ? " (paper)" : ""));
     s.marks.push_back({place++, mean, mean - deviation, mean + deviation, ""});
-    out.csv += str(value, ",", csv_number(mean), ",", csv_number(deviation), ",", results.size(), "\n");
+    numbers.add({Cell::value(value, false), Cell::value(mean, v.share), Cell::value(deviation, v.share),
+                 Cell::count(std::ssize(results))});
   }
   chart.x.low = -0.3;
   chart.x.high = last + 0.3;
@@ -176,6 +179,7 @@ StudyFigure curve_figure(const Varied& v, size_t axis, const std::string& note) 
   out.name = str("sensitivity-", file_word(v.metric), "-", file_word(name));
   out.title = str("Sensitivity: ", chart.title);
   out.note = note + beside_words(v);
+  out.csv = numbers.csv();
   out.svg = svg_of(chart);
   return out;
 }

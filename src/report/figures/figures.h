@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/text/table.h"
 #include "compare/groups.h"
 #include "report/study_figures.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -33,11 +33,8 @@ constexpr size_t kMostSources =
 // Sets of problems that are drawn one by one: those asked for that the evaluation has, else all it has if there are
 // several; {""} = all problems together.
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);
-// A table in Markdown of plain text, and one of its cells: mean and deviation of what is known among `values`.
-std::string markdown_rows(const std::vector<std::vector<std::string>>& rows);
-std::string spread_cell(const std::vector<double>& values, bool share);
+Cell spread_cell(const std::vector<double>& values, bool share);  // mean and deviation of what is known
 std::string asked_data(const FigureInput& in);  // EvalRecord::data that the request means; "" if there is none
-std::string csv_number(double value);           // empty where unknown
 std::string data_words(const FigureInput& in, const std::string& data);  // "test.jsonl, 512 problems"
 std::string file_word(const std::string& text);  // for a file name: letters, digits and dashes; never empty
 // Groups with the same colour (more than seven of them) differ by dashes.

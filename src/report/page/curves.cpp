@@ -147,73 +147,69 @@ OrderedJson numbers(const std::vector<double>& values) {
   return list;
 }
 
+Panel step_panel(const char* section, const std::string& key, const std::string& title, const std::string& caption,
+                 bool share, const Series& series) {
+  return {section, key, title, caption, share, Axis::step, "step", series, {}};
+}
+
+// Where a pattern has several metrics, each bears the part of its name that differs.
+void add_rows(std::string_view section, const std::set<std::string>& keys, const std::vector<RunGroup>& groups,
+              int64_t points, std::vector<Panel>& panels) {
+  for (const PanelRow& row : kRows) {
+    if (row.section != section) continue;
+    const std::vector<std::string> found = matching(keys, row.metric->key);
+    for (const std::string& key : found) {
+      const size_t from = key.find('/') + 1;
+      const std::string own = found.size() == 1 ? "" : ", " + key.substr(from, key.find('/', from) - from);
+      panels.push_back(step_panel(row.section, key, row.metric->title + own, row.metric->caption,
+                                  row.metric->unit == Unit::share, series_of(groups, key, points)));
+    }
+  }
+}
+
+// Metrics of a method's own.
+void add_own(const std::set<std::string>& keys, const std::vector<RunGroup>& groups, int64_t points,
+             std::vector<Panel>& panels) {
+  size_t own = 0;
+  for (const std::string& key : keys) {
+    if (common(key) || own == kMostPanelsOfAPattern) continue;
+    const Metric* declared = find_any_metric(key);
+    const bool titled = declared != nullptr && *declared->title != '\0';
+    panels.push_back(step_panel(
+        "Diagnostics", key, titled ? declared->title : title_of_key(key), titled ? declared->caption : "",
+        declared != nullptr ? declared->unit == Unit::share : key.ends_with("_share"), series_of(groups, key, points)));
+    own += !panels.back().series.empty();
+  }
+}
+
 }  // namespace
 
 std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries,
                                int64_t budget) {
-  std::set<std::string> keys = all_keys(groups);
+  const std::set<std::string> keys = all_keys(groups);
   int64_t lines = 0;
   for (const RunGroup& group : groups) lines += static_cast<int64_t>(group.runs.size()) + 6;
   // A number takes about eight bytes in the page; a point of a curve and its band as many as four of them.
   int64_t points = std::clamp<int64_t>(budget / (50 * 8 * std::max<int64_t>(1, lines)), 40, 800);
   std::vector<Panel> panels;
-  auto add = [&](Panel panel) {
-    if (!panel.series.empty()) panels.push_back(std::move(panel));
-  };
-  auto add_rows = [&](std::string_view section) {
-    for (const PanelRow& row : kRows) {
-      if (row.section != section) continue;
-      std::vector<std::string> found = matching(keys, row.metric->key);
-      for (const std::string& key : found) {
-        std::string title =
-            found.size() == 1
-                ? row.metric->title
-                : str(row.metric->title, ", ",
-                      key.substr(key.find('/') + 1, key.find('/', key.find('/') + 1) - key.find('/') - 1));
-        add({row.section,
-             key,
-             title,
-             row.metric->caption,
-             row.metric->unit == Unit::share,
-             Axis::step,
-             "step",
-             series_of(groups, key, points),
-             {}});
-      }
-    }
-  };
-  add_rows("Learning");
-  for (const ResultTable& summary : summaries) add(pass_panel(groups, summary, summaries.size() > 1));
-  add_rows("Optimisation");
-  add_rows("Diagnostics");
-  size_t own = 0;
-  for (const std::string& key : keys) {
-    if (common(key) || own == kMostPanelsOfAPattern) continue;
-    size_t before = panels.size();
-    const Metric* declared = find_any_metric(key);
-    const bool titled = declared != nullptr && *declared->title != '\0';
-    add({"Diagnostics",
-         key,
-         titled ? declared->title : title_of_key(key),
-         titled ? declared->caption : "",
-         declared != nullptr ? declared->unit == Unit::share : key.ends_with("_share"),
-         Axis::step,
-         "step",
-         series_of(groups, key, points),
-         {}});
-    own += panels.size() - before;
-  }
-  add_rows("Health");
-  add_rows("Cost");
-  add({"Warm-up",
-       metric::sft_loss.key,
-       metric::sft_loss.title,
-       metric::sft_loss.caption,
-       false,
-       Axis::step,
-       "SFT step",
-       sft_series(groups, points),
-       {}});
+  const auto rows = [&](const char* section) { add_rows(section, keys, groups, points, panels); };
+  rows("Learning");
+  for (const ResultTable& summary : summaries) panels.push_back(pass_panel(groups, summary, summaries.size() > 1));
+  rows("Optimisation");
+  rows("Diagnostics");
+  add_own(keys, groups, points, panels);
+  rows("Health");
+  rows("Cost");
+  panels.push_back({"Warm-up",
+                    metric::sft_loss.key,
+                    metric::sft_loss.title,
+                    metric::sft_loss.caption,
+                    false,
+                    Axis::step,
+                    "SFT step",
+                    sft_series(groups, points),
+                    {}});
+  std::erase_if(panels, [](const Panel& panel) { return panel.series.empty(); });
   return panels;
 }
 

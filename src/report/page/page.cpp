@@ -167,20 +167,17 @@ void add_curves(Page::Parts& page, const CurvesPage& curves) {
 }
 
 void add_sources(Page::Parts& page) {
-  PageTable table{"plain left", "", {}, {}};
-  for (const char* head : {"run", "shown as", "seed", "holds", "missing"}) table.head.push_back({.text = head});
+  Table table{.head = {"run", "shown as", "seed", "holds", "missing"}, .kind = "plain left"};
   for (const RunGroup& group : page.groups) {
     for (const RunRecord* run : group.runs) {
       std::string parts = "no training steps";
       if (!run->steps.empty()) {
         parts = str(std::ranges::count_if(run->steps.step, [](double s) { return s > 0; }), " steps");
       }
-      parts += str(", ", run->evaluations.size(), run->evaluations.size() == 1 ? " evaluation" : " evaluations");
+      parts += ", " + many(std::ssize(run->evaluations), "evaluation");
       std::string missing = run->missing.empty() ? "nothing" : join(run->missing, "; ");
       if (!run->remarks.empty()) missing += "; " + join(run->remarks, "; ");
-      PageCell seed{.text = run->seed >= 0 ? str(run->seed) : "", .quiet = run->seed < 0};
-      table.rows.push_back(
-          {{{.text = run->name}, {.text = group.title}, seed, {.text = parts}, {.text = missing}}, ""});
+      table.add({run->name, group.title, run->seed >= 0 ? Cell(str(run->seed)) : Cell::unknown(), parts, missing});
     }
   }
   page.add("sources", "Sources", false,

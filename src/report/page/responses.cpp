@@ -140,7 +140,7 @@ OrderedJson response_values(std::optional<VerdictKind> verdict, const std::strin
                             const std::string& text, size_t bytes) {
   return {{"verdict", verdict_values(verdict)},
           {"read", answer.empty() ? "" : model_text(answer, 200)},
-          {"tokens", tokens < 0 ? "" : str(tokens, tokens == 1 ? " token" : " tokens")},
+          {"tokens", tokens < 0 ? "" : many(tokens, "token")},
           {"cut", false},
           {"reward", ""},
           {"advantage", nullptr},
@@ -170,8 +170,7 @@ void add_flow(OrderedJson& values, const std::vector<Compared>& all, const std::
   values["base"] = "";
   if (base == groups.end()) return;
   const auto b = static_cast<size_t>(base - groups.begin());
-  PageTable table{"plain", "", {{}}, {}};
-  for (const char* head : {"gained", "lost", "right in both", "wrong in both"}) table.head.push_back({.text = head});
+  Table table{.head = {"", "gained", "lost", "right in both", "wrong in both"}, .kind = "plain"};
   for (size_t g = 0; g < groups.size(); ++g) {
     if (!groups[g].trained) continue;
     std::array<int64_t, 4> count{};  // before * 2 + after
@@ -183,9 +182,9 @@ void add_flow(OrderedJson& values, const std::vector<Compared>& all, const std::
       ++total;
     }
     if (total == 0) continue;
-    PageTable::Row row{{name_cell(groups[g])}, ""};
-    for (size_t i : {1, 2, 3, 0}) row.cells.push_back({.text = grouped(count[i])});
-    table.rows.push_back(std::move(row));
+    std::vector<Cell> row = {name_cell(groups[g])};
+    for (size_t i : {1, 2, 3, 0}) row.push_back(Cell::count(count[i]));
+    table.add(std::move(row));
   }
   if (table.rows.empty()) return;
   values["base"] = base->title;
@@ -196,9 +195,7 @@ void add_flow(OrderedJson& values, const std::vector<Compared>& all, const std::
 OrderedJson advantage_values(double advantage, double most) {
   if (std::isnan(advantage)) return nullptr;
   const double width = most > 0 ? std::min(1.0, std::fabs(advantage) / most) * 50 : 0;
-  return {{"side", advantage < 0 ? "down" : "up"},
-          {"width", fixed(width, 1)},
-          {"value", str(advantage > 0 ? "+" : "", fixed(advantage, 2))}};
+  return {{"side", advantage < 0 ? "down" : "up"}, {"width", fixed(width, 1)}, {"value", signed_text(advantage, 2)}};
 }
 
 OrderedJson step_values(const std::vector<StoredResponse>& rollouts, const SampleLimits& limits) {

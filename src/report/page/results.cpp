@@ -101,37 +101,38 @@ std::string asked_of(const ResultTable& summary) {
   return asked + ".";
 }
 
-PageCell column_head(const SummaryColumn& column) {
-  PageCell cell{.text = column.title, .about = column.help};
-  cell.unit = column.share ? "%" : column.key == "length" ? "tokens" : column.key == "entropy" ? "nats" : "";
-  return cell;
+Cell column_head(const SummaryColumn& column) {
+  const char* unit = column.share ? "%" : column.key == "length" ? "tokens" : column.key == "entropy" ? "nats" : "";
+  return Cell(column.title).with(&Cell::about, column.help).with(&Cell::unit, unit);
 }
 
 // Values of each seed below their group; where a run lacks a number, it is not known whose the others are.
-void add_seeds(PageTable& table, const ResultTable& summary, const SummaryRow& row) {
+void add_seeds(Table& table, const ResultTable& summary, const SummaryRow& row) {
   std::vector<const RunRecord*> runs;
   for (const RunRecord* run : row.group->runs) {
     if (final_evaluation(*run, summary.data)) runs.push_back(run);
   }
   for (size_t r = 0; r < runs.size(); ++r) {
-    PageTable::Row line{{{.text = runs[r]->seed >= 0 ? str("seed ", runs[r]->seed) : runs[r]->name}}, "seed"};
+    Table::Row line{runs[r]->seed >= 0 ? str("seed ", runs[r]->seed) : runs[r]->name};
+    line.kind = "seed";
     for (size_t c = 0; c < row.cells.size(); ++c) {
       const SummaryCell& cell = row.cells[c];
       const SummaryColumn& column = summary.columns[c];
       line.cells.emplace_back();
       if (cell.values.size() != runs.size()) continue;
-      line.cells.back() = {.text = number_text(cell.values[r], column.share),
-                           .bounds = column.main ? bounds_text(cell.each[r]) : ""};
+      line.cells.back() =
+          column.main ? Cell::figure(cell.each[r], column.share) : Cell::value(cell.values[r], column.share);
     }
     table.rows.push_back(std::move(line));
   }
 }
 
 std::string wide_table(const ResultTable& summary) {
-  PageTable table{"summary wide-only", "", {{}}, {}};
+  Table table{.head = {""}, .kind = "summary wide-only"};
   for (const SummaryColumn& column : summary.columns) table.head.push_back(column_head(column));
   for (const SummaryRow& row : summary.rows) {
-    PageTable::Row line{{name_cell(*row.group, row.group->seeds())}, "", !table.rows.empty()};
+    Table::Row line{name_cell(*row.group, row.group->seeds())};
+    line.begins = !table.rows.empty();
     for (size_t c = 0; c < row.cells.size(); ++c)
       line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
     table.rows.push_back(std::move(line));
@@ -142,10 +143,10 @@ std::string wide_table(const ResultTable& summary) {
 
 // The same turned round: a phone has room for a few models, not for nine numbers.
 std::string narrow_table(const ResultTable& summary) {
-  PageTable table{"summary narrow-only", "", {{}}, {}};
+  Table table{.head = {""}, .kind = "summary narrow-only"};
   for (const SummaryRow& row : summary.rows) table.head.push_back(name_cell(*row.group));
   for (size_t c = 0; c < summary.columns.size(); ++c) {
-    PageTable::Row line{{column_head(summary.columns[c])}, ""};
+    Table::Row line{column_head(summary.columns[c])};
     for (const SummaryRow& row : summary.rows)
       line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
     table.rows.push_back(std::move(line));
@@ -196,7 +197,7 @@ KnownSteps known(const RunRecord& run, const char* pattern) { return series_of(r
 // run has validated.
 std::string validation_table(const std::vector<RunGroup>& groups) {
   constexpr const char* kAccuracy = metric::val_accuracy.key;
-  PageTable table{"summary", "", {}, {}};
+  Table table{.head = {}, .kind = "summary"};
   for (const auto& [head, unit] : {std::pair{"validation", ""},
                                    {"before", "%"},
                                    {"best", "%"},
@@ -204,33 +205,31 @@ std::string validation_table(const std::vector<RunGroup>& groups) {
                                    {"reward", ""},
                                    {"length", "tokens"},
                                    {"time", ""}}) {
-    table.head.push_back({.text = head, .unit = unit});
+    table.head.push_back(Cell(head).with(&Cell::unit, unit));
   }
-  const auto share = [](double value) { return PageCell{.text = number_text(value, true)}; };
-  const auto at = [](double step) { return str("step ", static_cast<int64_t>(step)); };
+  const auto share_at = [](double value, double step) {
+    return Cell::value(value, true).with(&Cell::below, str("step ", static_cast<int64_t>(step)));
+  };
   const auto change = [](const KnownSteps& series, int digits) {
-    if (series.size() == 0) return PageCell{.quiet = true};
-    return PageCell{.text =
-                        str(fixed(series.value.front(), digits), " \xe2\x86\x92 ", fixed(series.value.back(), digits))};
+    if (series.size() == 0) return Cell::unknown();
+    return Cell(str(fixed(series.value.front(), digits), " \xe2\x86\x92 ", fixed(series.value.back(), digits)));
   };
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
       const KnownSteps accuracy = known(*run, kAccuracy);
       if (accuracy.size() == 0) continue;
-      PageTable::Row row{{name_cell(group, group.runs.size() > 1 && run->seed >= 0 ? str("seed ", run->seed) : "")}};
+      Table::Row row{{name_cell(group, group.runs.size() > 1 && run->seed >= 0 ? str("seed ", run->seed) : "")}};
       const bool before = accuracy.step.front() == 0;
-      row.cells.push_back(before ? share(accuracy.value.front()) : PageCell{.quiet = true});
+      row.cells.push_back(before ? Cell::value(accuracy.value.front(), true) : Cell::unknown());
       const auto best = static_cast<size_t>(std::ranges::max_element(accuracy.value) - accuracy.value.begin());
-      row.cells.push_back(share(accuracy.value[best]));
-      row.cells.back().bounds = at(accuracy.step[best]);
-      row.cells.push_back(share(accuracy.value.back()));
-      row.cells.back().bounds = at(accuracy.step.back());
+      row.cells.push_back(share_at(accuracy.value[best], accuracy.step[best]));
+      row.cells.push_back(share_at(accuracy.value.back(), accuracy.step.back()));
       row.cells.push_back(change(known(*run, metric::critic_score.mean.key), 3));
       row.cells.push_back(change(known(*run, metric::response_length.mean.key), 0));
       const KnownSteps seconds = known(*run, metric::timing_step.key);
       double all = 0;
       for (double value : seconds.value) all += value;
-      row.cells.push_back(seconds.size() == 0 ? PageCell{.quiet = true} : PageCell{.text = human_seconds(all)});
+      row.cells.push_back(seconds.size() == 0 ? Cell::unknown() : human_seconds(all));
       table.rows.push_back(std::move(row));
     }
   }

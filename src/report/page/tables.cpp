@@ -60,22 +60,23 @@ PhaseBar phases_of(const RunGroup& group) {
   return bar;
 }
 
-PageTable phase_table(const std::vector<PhaseBar>& bars) {
-  PageTable table{"plain", "", {{.text = "seconds a step"}}, {}};
-  for (const PhaseBar& bar : bars) table.head.push_back({.text = bar.group->title});
+Table phase_table(const std::vector<PhaseBar>& bars) {
+  Table table{.head = {"seconds a step"}, .kind = "plain"};
+  for (const PhaseBar& bar : bars) table.head.emplace_back(bar.group->title);
   for (size_t p = 0; p <= kOther; ++p) {
     if (std::ranges::all_of(bars, [&](const PhaseBar& bar) { return bar.seconds[p] <= 0; })) continue;
-    PageTable::Row row{{{.text = title_of_phase(p), .key = str("p", color_of_phase(p))}}, ""};
-    for (const PhaseBar& bar : bars) row.cells.push_back({.text = fixed(bar.seconds[p], 3)});
-    table.rows.push_back(std::move(row));
+    std::vector<Cell> row = {Cell(title_of_phase(p)).with(&Cell::mark, str("p", color_of_phase(p)))};
+    for (const PhaseBar& bar : bars) row.push_back(Cell::decimal(bar.seconds[p], 3));
+    table.add(std::move(row));
   }
-  PageTable::Row step{{{.strong = "step"}}, ""}, all{{{.text = "all steps"}}, ""};
+  std::vector<Cell> step = {Cell("step").with(&Cell::strong, true)}, all = {"all steps"};
   for (const PhaseBar& bar : bars) {
     const size_t runs = bar.group->runs.size();
-    step.cells.push_back({.strong = fixed(bar.step(), 3)});
-    all.cells.push_back({.text = human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : "")});
+    step.push_back(Cell::decimal(bar.step(), 3).with(&Cell::strong, true));
+    all.emplace_back(human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : ""));
   }
-  table.rows.insert(table.rows.end(), {std::move(step), std::move(all)});
+  table.add(std::move(step));
+  table.add(std::move(all));
   return table;
 }
 
@@ -91,20 +92,13 @@ std::string setting_values(const RunGroup& group, const std::string& key) {
 
 }  // namespace
 
-PageCell name_cell(const RunGroup& group, const std::string& bounds) {
-  return {.text = group.title, .bounds = bounds, .key = str("g", group.color)};
+Cell name_cell(const RunGroup& group, const std::string& below) {
+  return Cell(group.title).with(&Cell::below, below).with(&Cell::mark, str("g", group.color));
 }
 
-std::string bounds_text(const Figure& interval) {
-  if (!interval.bounded()) return "";
-  return str(number_text(interval.low, true), "\xe2\x80\x93", number_text(interval.high, true));
-}
-
-PageCell value_cell(const SummaryCell& value, bool share, bool with_interval) {
-  if (value.values.empty()) return {.quiet = true};
-  PageCell cell{.strong = number_text(value.mean, share)};
-  if (!std::isnan(value.deviation)) cell.spread = number_text(value.deviation, share);
-  if (with_interval) cell.bounds = bounds_text(value.interval);
+Cell value_cell(const SummaryCell& value, bool share, bool with_interval) {
+  Cell cell = value.shown(share).with(&Cell::strong, true);
+  cell.bounded = with_interval && value.interval.bounded();
   return cell;
 }
 
@@ -150,16 +144,15 @@ std::string settings_html(const std::vector<RunGroup>& groups) {
     if (any) with.push_back(&group);
   }
   if (with.empty()) return "";
-  PageTable all{"settings", "", {{.text = "setting"}}, {}}, differing;
+  Table all{.head = {"setting"}, .kind = "settings"};
   for (const RunGroup* group : with) all.head.push_back(name_cell(*group));
-  differing.kind = all.kind;
-  differing.head = all.head;
+  Table differing = all;
   for (const std::string& key : keys) {
-    PageTable::Row row{{{.code = key}}, ""};
+    Table::Row row{Cell(key).with(&Cell::code, true)};
     std::set<std::string> values;
     for (const RunGroup* group : with) {
       std::string value = setting_values(*group, key);
-      row.cells.push_back({.html = model_text(value, 400), .quiet = value.empty()});
+      row.cells.push_back(value.empty() ? Cell::unknown() : Cell(model_text(value, 400)).with(&Cell::markup, true));
       values.insert(std::move(value));
     }
     if (values.size() > 1) {

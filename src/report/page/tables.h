@@ -10,10 +10,9 @@
 
 namespace ucas {
 
-PageCell name_cell(const RunGroup& group, const std::string& bounds = "");  // with its colour
+Cell name_cell(const RunGroup& group, const std::string& below = "");  // with its colour
 // Mean and spread; where wanted, the interval below.
-PageCell value_cell(const SummaryCell& value, bool share, bool with_interval);
-std::string bounds_text(const Figure& interval);  // of a share, in percent: "81.7-84.3"; "" without bounds
+Cell value_cell(const SummaryCell& value, bool share, bool with_interval);
 
 std::string time_html(const std::vector<RunGroup>& groups);
 std::string settings_html(const std::vector<RunGroup>& groups);

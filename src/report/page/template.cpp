@@ -43,10 +43,22 @@ stache::data converted(const OrderedJson& value) {
   return stache::data(value.is_boolean() && value.get<bool>());
 }
 
-OrderedJson cell_values(const PageCell& cell) {
-  return {{"strong", cell.strong}, {"spread", cell.spread}, {"text", cell.text}, {"code", cell.code},
-          {"bounds", cell.bounds}, {"html", cell.html},     {"unit", cell.unit}, {"about", cell.about},
-          {"key", cell.key},       {"quiet", cell.quiet}};
+OrderedJson cell_values(const Cell& cell) {
+  const std::string text = cell.known() ? cell.number_only() : "";
+  const bool plain = !cell.strong && !cell.code && !cell.markup;
+  std::string below = cell.below;
+  if (cell.bounded)
+    below = str(number_text(cell.number.low, cell.share), "\xe2\x80\x93", number_text(cell.number.high, cell.share));
+  return {{"strong", cell.strong ? text : ""},
+          {"spread", cell.spread()},
+          {"text", plain ? text : ""},
+          {"code", cell.code ? text : ""},
+          {"html", cell.markup ? text : ""},
+          {"bounds", below},
+          {"unit", cell.unit},
+          {"about", cell.about},
+          {"key", cell.mark},
+          {"quiet", !cell.known()}};
 }
 
 }  // namespace
@@ -64,10 +76,10 @@ std::string render(const std::string& name, const OrderedJson& values) {
   return page.render(converted(values));
 }
 
-std::string render(const PageTable& table) {
+std::string render(const Table& table) {
   OrderedJson head = OrderedJson::array(), rows = OrderedJson::array();
-  for (const PageCell& cell : table.head) head.push_back(cell_values(cell));
-  for (const PageTable::Row& row : table.rows) {
+  for (const Cell& cell : table.head) head.push_back(cell_values(cell));
+  for (const Table::Row& row : table.rows) {
     if (row.cells.empty()) continue;
     OrderedJson cells = OrderedJson::array();
     for (size_t i = 1; i < row.cells.size(); ++i) cells.push_back(cell_values(row.cells[i]));

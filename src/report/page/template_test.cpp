@@ -39,11 +39,13 @@ TEST(page_template, an_empty_value_takes_its_section_away) {
 }
 
 TEST(page_template, a_table_holds_text_as_text_and_an_absent_part_of_a_cell_is_not_taken_from_its_row) {
-  PageTable table{"plain", kAttack, {{.text = kAttack, .about = kAttack}}, {}};
-  table.rows.push_back({{{.text = kAttack, .key = "g1"}, {.strong = "1.5", .spread = "0.5"}, {.quiet = true}}, "seed"});
+  Table table{.head = {Cell(kAttack).with(&Cell::about, kAttack)}, .caption = kAttack, .kind = "plain"};
+  table.add({Cell(kAttack).with(&Cell::mark, "g1"),
+             Cell::mean({1.5, kUnknown, kUnknown}, 0.5, false).with(&Cell::strong, true), Cell::unknown()});
+  table.rows[0].kind = "seed";
   const std::string html = render(table);
   EXPECT_EQ(html.find("<script"), std::string::npos) << html;
-  EXPECT_NE(html.find("<td><b>1.5</b><small> &#177;&#8201;0.5</small></td>"), std::string::npos) << html;
+  EXPECT_NE(html.find("<td><b>1.50</b><small> &#177;&#8201;0.500</small></td>"), std::string::npos) << html;
   EXPECT_NE(html.find("<td><span class=\"quiet\">&#8211;</span></td>"), std::string::npos) << html;
 }
 

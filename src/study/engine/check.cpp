@@ -11,6 +11,7 @@
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
 #include "hf/model_config.h"
+#include "results/table.h"
 #include "study/engine/plan.h"
 #include "study/jobs.h"
 #include "text/tokenizer/tokenizer.h"
@@ -175,8 +176,7 @@ std::string check_study(const StudyPlan& plan) {
   std::set<std::string> seen;
   int64_t todo = 0, steps = 0;
   double tokens = 0;
-  size_t width = 0;
-  for (const StudyTask& task : plan.tasks()) width = std::max(width, task.id.size());
+  Table table{.align = "l"};
   for (const StudyTask& task : plan.tasks()) {
     const TrainConfig& t = task.train;
     int64_t of_run = steps_of(t, counts.train);
@@ -185,13 +185,14 @@ std::string check_study(const StudyPlan& plan) {
     std::string state = state_of(task);
     const bool first = seen.insert(task.path).second;
     if (!first) state = "the run of a row above";
-    text += str(pad_right(task.id, width), "  ", pad_right(task.title, 24), "  ", grouped(of_run), " steps of ",
-                t.gen_batch(), " x ", t.rollout.n, "  ", task.path, "  ", state, "\n");
+    table.add(
+        {task.id, task.title, str(grouped(of_run), " steps of ", t.gen_batch(), " x ", t.rollout.n), task.path, state});
     if (!first || state == "done") continue;
     ++todo;
     steps += of_run;
     tokens += run_tokens;
   }
+  text += table.text();
   text +=
       str("\n", seen.size(), " runs, ", todo, " to do: ", grouped(steps), " steps, at most ", scale(tokens),
           " tokens generated in training (one generation batch a step) and ", scale(each * static_cast<double>(todo)),

@@ -249,11 +249,8 @@ class Rendering {
       case Op::name:
         return look_up(node.name, scope);
       case Op::list:
-      case Op::tuple: {
-        std::vector<Value> items;
-        for (size_t i = 0; i < node.parts.size(); ++i) items.push_back(part(i));
-        return list_value(std::move(items), meter_, node.op == Op::tuple);
-      }
+      case Op::tuple:
+        return list_of(node, scope);
       case Op::map:
         return map_of(node, scope);
       case Op::attribute:
@@ -289,14 +286,8 @@ class Rendering {
         return node.parts[2] ? part(2) : Value(Undefined{"the value of an inline if without else"});
       case Op::comparison:
         return comparison(node, scope);
-      case Op::concat: {
-        MarkedText text;
-        for (size_t i = 0; i < node.parts.size(); ++i) {
-          text.append(str_of(part(i), meter_));
-          meter_.text_size(text.size());
-        }
-        return text_value(std::move(text), meter_);
-      }
+      case Op::concat:
+        return concatenation(node, scope);
       case Op::negative:
       case Op::positive:
         return signed_value(part(0), node.op == Op::negative);
@@ -305,6 +296,21 @@ class Rendering {
     }
     const Value left = part(0);
     return arithmetic(node.op, left, part(1));
+  }
+
+  Value list_of(const Node& node, Scope& scope) {
+    std::vector<Value> items;
+    for (const auto& part : node.parts) items.push_back(eval(*part, scope));
+    return list_value(std::move(items), meter_, node.op == Op::tuple);
+  }
+
+  Value concatenation(const Node& node, Scope& scope) {
+    MarkedText text;
+    for (const auto& part : node.parts) {
+      text.append(str_of(eval(*part, scope), meter_));
+      meter_.text_size(text.size());
+    }
+    return text_value(std::move(text), meter_);
   }
 
   Value map_of(const Node& node, Scope& scope) {

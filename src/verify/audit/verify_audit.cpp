@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/str.h"
+#include "results/table.h"
 #include "stats/intervals.h"
 #include "verify/audit/verify_report.h"
 #include "verify/math/read/extract.h"
@@ -14,7 +15,7 @@ namespace ucas {
 namespace {
 
 constexpr uint64_t kBootstrapSeed = 1;
-constexpr size_t kNameWidth = 16, kRateWidth = 24, kGroupWidth = 20;
+constexpr size_t kNameWidth = 16;
 
 bool pays(const Audited& grader, size_t row) { return is_paid(grader.grading.verdicts[row]); }
 
@@ -28,35 +29,31 @@ std::string rate(const std::vector<double>& ones) {
   auto count = static_cast<int64_t>(ones.size());
   bool same = sum == 0 || sum == static_cast<double>(count);
   Interval interval = same ? clopper_pearson(static_cast<int64_t>(sum), count) : bootstrap_mean(ones, kBootstrapSeed);
-  return str(percent(mean), " [", fixed(100 * interval.low, 1), ", ", fixed(100 * interval.high, 1), "]");
+  return str(percent(mean), " ", bounds_text({mean, interval.low, interval.high}, true));
 }
 
 std::string verdict_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
-  std::vector<std::string> head;
-  for (int kind = 0; kind < 4; ++kind) head.push_back(name_of(static_cast<VerdictKind>(kind)));
-  head.push_back("per CPU s");
-  std::string text = table_line("grader", kNameWidth, head, 13);
+  Table table{{"grader"}};
+  for (int kind = 0; kind < 4; ++kind) table.head.emplace_back(name_of(static_cast<VerdictKind>(kind)));
+  table.head.emplace_back("per CPU s");
   for (const Audited& grader : graders) {
     int64_t kinds[4] = {};
     double cpu = 0;
     for (const Verdict& verdict : grader.grading.verdicts) ++kinds[static_cast<int>(verdict.kind)];
     for (double seconds : grader.grading.cpu_seconds) cpu += seconds;
-    std::vector<std::string> cells;
-    for (int64_t count : kinds) cells.push_back(grouped(count));
-    cells.push_back(grouped(static_cast<int64_t>(static_cast<double>(rows.size()) / std::max(cpu, 1e-9))));
-    text += table_line(grader.name, kNameWidth, cells, 13);
+    std::vector<Cell> cells = {grader.name};
+    for (int64_t count : kinds) cells.push_back(Cell::count(count));
+    cells.push_back(Cell::count(static_cast<int64_t>(static_cast<double>(rows.size()) / std::max(cpu, 1e-9))));
+    table.add(std::move(cells));
   }
-  return text;
+  return table.text("  ");
 }
 
 std::string error_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
   auto right = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 1; });
   auto wrong = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 0; });
   if (right + wrong == 0) return "";
-  std::string text =
-      str("\nof ", grouped(right), " right and ", grouped(wrong),
-          " wrong answers (95 % intervals: bootstrap over answers)\n",
-          table_line("grader", kNameWidth, {"agree", "wrong but paid", "right but not paid"}, kRateWidth));
+  Table table{{"grader", "agree", "wrong but paid", "right but not paid"}};
   for (const Audited& grader : graders) {
     std::vector<double> agree, wrong_paid, right_unpaid;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -65,9 +62,10 @@ std::string error_table(std::span<const VerifyRow> rows, std::span<const Audited
       agree.push_back(paid == is_right);
       (is_right ? right_unpaid : wrong_paid).push_back(paid != is_right);
     }
-    text += table_line(grader.name, kNameWidth, {rate(agree), rate(wrong_paid), rate(right_unpaid)}, kRateWidth);
+    table.add({grader.name, rate(agree), rate(wrong_paid), rate(right_unpaid)});
   }
-  return text;
+  return str("\nof ", grouped(right), " right and ", grouped(wrong),
+             " wrong answers (95 % intervals: bootstrap over answers)\n", table.text("  "));
 }
 
 std::string agreement_by_group(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
@@ -79,18 +77,14 @@ std::string agreement_by_group(std::span<const VerifyRow> rows, std::span<const 
     for (size_t g = 0; g < graders.size(); ++g) tallies[g].add(rows[i], graders[g].grading.verdicts[i]);
   }
   if (groups.size() < 2) return "";
-  auto line = [](const std::string& name, const std::string& answers, const std::vector<std::string>& cells) {
-    return table_line(str(pad_right(name, kGroupWidth), pad_left(answers, 9)), kGroupWidth + 9, cells, kNameWidth);
-  };
-  std::vector<std::string> names;
-  for (const Audited& grader : graders) names.push_back(grader.name);
-  std::string text = "\nagreement by group\n" + line("group", "answers", names);
+  Table table{{"group", "answers"}};
+  for (const Audited& grader : graders) table.head.emplace_back(grader.name);
   for (const auto& [name, tallies] : groups) {
-    std::vector<std::string> cells;
-    for (const Tally& tally : tallies) cells.push_back(percent(tally.agreement()));
-    text += line(name.empty() ? "(none)" : printable(name, kGroupWidth - 1), grouped(tallies[0].known), cells);
+    std::vector<Cell> cells = {group_name(name), Cell::count(tallies[0].known)};
+    for (const Tally& tally : tallies) cells.emplace_back(percent(tally.agreement()));
+    table.add(std::move(cells));
   }
-  return text;
+  return "\nagreement by group\n" + table.text("  ");
 }
 
 std::string who_pays(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
@@ -113,11 +107,11 @@ std::string who_pays(std::span<const VerifyRow> rows, std::span<const Audited> g
   }
   std::string text = str("\nthe graders disagree on ", grouped(disagree), " of ", grouped(rows.size()), " answers\n");
   if (disagree == 0) return text;
-  text += table_line("paid only by", 34, {"answers", "right", "wrong"}, 9);
+  Table table{{"paid only by", "answers", "right", "wrong"}};
   for (const auto& [paid, n] : patterns) {
-    text += table_line(paid, 34, {grouped(n.rows), grouped(n.right), grouped(n.wrong)}, 9);
+    table.add({paid, Cell::count(n.rows), Cell::count(n.right), Cell::count(n.wrong)});
   }
-  return text;
+  return text + table.text("  ");
 }
 
 std::string list_rows(std::span<const VerifyRow> rows, std::span<const Audited> graders, int64_t show) {
@@ -163,16 +157,12 @@ std::string forms_table(std::span<const VerifyRow> rows, std::span<const Verdict
   }
   if (all == 0) return "";
   std::ranges::stable_sort(forms, std::greater<>(), &Form::rows);
-  std::string text =
-      str("\nwhere responses give their answer (--extract strict reads boxes alone, lenient all of these)\n",
-          table_line("form", 34, {"answers", "share", "right"}, 12));
+  Table table{{"form", "answers", "share", "right"}};
   for (const Form& form : forms) {
-    text += table_line(form.name, 34,
-                       {grouped(form.rows), percent(static_cast<double>(form.rows) / static_cast<double>(all)),
-                        percent(static_cast<double>(form.right) / static_cast<double>(form.rows))},
-                       12);
+    table.add({form.name, Cell::count(form.rows), share_text(form.rows, all), share_text(form.right, form.rows)});
   }
-  return text;
+  return "\nwhere responses give their answer (--extract strict reads boxes alone, lenient all of these)\n" +
+         table.text("  ");
 }
 
 std::string audit_report(std::span<const VerifyRow> rows, std::span<const Audited> graders, int64_t show) {

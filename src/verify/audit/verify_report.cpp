@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
+#include "results/table.h"
 #include "verify/audit/explain.h"
 
 namespace ucas {
@@ -14,25 +15,17 @@ namespace {
 
 constexpr size_t kListed = 300;  // bytes of a text in a listing
 
-std::string share_line(const std::string& name, int64_t count, int64_t all) {
-  double share = all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all);
-  return table_line(name, 16, {grouped(count), percent(share)}, 9);
+void add_share(Table& table, const std::string& name, int64_t count, int64_t all) {
+  table.add({name, Cell::count(count), share_text(count, all)});
 }
 
 std::string group_table(const std::map<std::string, Tally>& groups) {
-  size_t width = 8;
-  for (const auto& [name, tally] : groups) width = std::max(width, std::min<size_t>(name.size(), 40));
-  auto line = [&](const std::string& name, const std::vector<std::string>& cells) {
-    return str("  ", pad_right(name, width), pad_left(cells[0], 9), pad_left(cells[1], 9), pad_left(cells[2], 11),
-               pad_left(cells[3], 11), "\n");
-  };
-  std::string text = line("group", {"answers", "agree", "false pos", "false neg"});
+  Table table{{"group", "answers", "agree", "false pos", "false neg"}};
   for (const auto& [name, tally] : groups) {
-    text += line(name.empty() ? "(none)" : printable(name, 40),
-                 {grouped(tally.known), percent(tally.agreement()), grouped(tally.false_positive),
-                  grouped(tally.false_negative)});
+    table.add({group_name(name), Cell::count(tally.known), percent(tally.agreement()),
+               Cell::count(tally.false_positive), Cell::count(tally.false_negative)});
   }
-  return text;
+  return table.text("  ");
 }
 
 std::string duration(double seconds) {
@@ -57,6 +50,23 @@ std::string speed_lines(const Grading& grading) {
              " verdicts per CPU second; each p50 ", at(0.5), ", p99 ", at(0.99), ", max ", at(1), "\n");
 }
 
+struct Counts {
+  int64_t kinds[4] = {};  // by VerdictKind
+  Tally all;
+  std::map<std::string, Tally> groups;
+};
+
+Counts counts_of(std::span<const VerifyRow> rows, const Grading& grading) {
+  Counts counts;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Verdict& verdict = grading.verdicts[i];
+    ++counts.kinds[static_cast<int>(verdict.kind)];
+    counts.all.add(rows[i], verdict);
+    if (rows[i].expected >= 0) counts.groups[rows[i].group].add(rows[i], verdict);
+  }
+  return counts;
+}
+
 std::string joined(const std::vector<std::string>& alternatives) {
   std::string text;
   for (const std::string& one : alternatives) text += str(text.empty() ? "" : " | ", printable(one, kListed));
@@ -73,31 +83,21 @@ void Tally::add(const VerifyRow& row, const Verdict& verdict) {
   false_negative += !is_paid(verdict) && row.expected == 1;
 }
 
-std::string table_line(std::string_view name, size_t width, const std::vector<std::string>& cells, size_t cell_width) {
-  std::string line = str("  ", pad_right(name, width));
-  for (const std::string& cell : cells) line += pad_left(cell, cell_width);
-  return line + "\n";
-}
+std::string group_name(const std::string& name) { return name.empty() ? "(none)" : printable(name, 40); }
 
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading) {
-  int64_t kinds[4] = {};
-  Tally all;
-  std::map<std::string, Tally> groups;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Verdict& verdict = grading.verdicts[i];
-    ++kinds[static_cast<int>(verdict.kind)];
-    all.add(rows[i], verdict);
-    if (rows[i].expected >= 0) groups[rows[i].group].add(rows[i], verdict);
-  }
-  std::string text;
+  const auto [kinds, all, groups] = counts_of(rows, grading);
+  Table verdicts;
   for (int kind = 0; kind < 4; ++kind) {
-    text += share_line(name_of(static_cast<VerdictKind>(kind)), kinds[kind], rows.size());
+    add_share(verdicts, name_of(static_cast<VerdictKind>(kind)), kinds[kind], std::ssize(rows));
   }
+  std::string text = verdicts.text("  ");
   if (all.known > 0) {
-    text += str("where \"expected\" says what is right (", grouped(all.known), " rows)\n");
-    text += share_line("agree", all.agree, all.known);
-    text += share_line("false positives", all.false_positive, all.known);
-    text += share_line("false negatives", all.false_negative, all.known);
+    Table agreement;
+    add_share(agreement, "agree", all.agree, all.known);
+    add_share(agreement, "false positives", all.false_positive, all.known);
+    add_share(agreement, "false negatives", all.false_negative, all.known);
+    text += str("where \"expected\" says what is right (", grouped(all.known), " rows)\n", agreement.text("  "));
     if (groups.size() > 1) text += group_table(groups);
   }
   return text + speed_lines(grading);
@@ -105,16 +105,8 @@ std::string verify_summary(std::span<const VerifyRow> rows, const Grading& gradi
 
 std::string verify_json(const std::string& path, std::span<const VerifyRow> rows, const Grading& grading) {
   OrderedJson object = {{"file", path}, {"rows", rows.size()}, {"verdicts", OrderedJson::object()}};
-  for (int kind = 0; kind < 4; ++kind) object["verdicts"][name_of(static_cast<VerdictKind>(kind))] = 0;
-  std::map<std::string, Tally> groups;
-  Tally all;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Verdict& verdict = grading.verdicts[i];
-    OrderedJson& count = object["verdicts"][name_of(verdict.kind)];
-    count = count.get<int64_t>() + 1;
-    all.add(rows[i], verdict);
-    if (rows[i].expected >= 0) groups[rows[i].group].add(rows[i], verdict);
-  }
+  const auto [kinds, all, groups] = counts_of(rows, grading);
+  for (int kind = 0; kind < 4; ++kind) object["verdicts"][name_of(static_cast<VerdictKind>(kind))] = kinds[kind];
   const auto tally = [](const Tally& t) {
     return OrderedJson{{"rows", t.known},
                        {"agree", t.agree},
@@ -150,8 +142,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
     if (explained.empty()) continue;
     for (const std::string& line : to_lines(explain(explained[i], Extract::strict))) text += str("    ", line, "\n");
   }
-  return str(grouped(all), all == 1 ? " disagreement" : " disagreements",
-             shown < all ? str(", the first ", grouped(shown), " of them") : "", "\n", text);
+  return str(many(all, "disagreement"), shown < all ? str(", the first ", grouped(shown), " of them") : "", "\n", text);
 }
 
 }  // namespace ucas

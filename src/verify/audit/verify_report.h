@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "verify/audit/verify_rows.h"
@@ -19,8 +18,7 @@ struct Tally {
   double agreement() const { return static_cast<double>(agree) / static_cast<double>(known); }
 };
 
-// A line of a table: two blanks, `name` to the left of `width` places, cells to the right of `cell_width`.
-std::string table_line(std::string_view name, size_t width, const std::vector<std::string>& cells, size_t cell_width);
+std::string group_name(const std::string& name);  // in a table
 
 // Shares of the verdicts; where rows say what is right, agreement overall and per group; speed.
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading);

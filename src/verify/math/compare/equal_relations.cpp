@@ -320,6 +320,20 @@ bool Comparer::other_name(Part gold, Part answer) {
   }
 }
 
+// The one unknown of an equation that a term does not name: y of y = 2x and 3x; "" if there is no such one.
+static std::string unknown_beside(Part equation, Part term) {
+  const auto unknown = symbols_of(*equation.tree, equation.id), free = symbols_of(*term.tree, term.id);
+  std::string symbol;
+  int missing = 0;
+  for (const std::string& name : unknown) {
+    if (std::find(free.begin(), free.end(), name) != free.end()) continue;
+    symbol = name;
+    ++missing;
+  }
+  const bool constant = symbol.starts_with('C') || symbol.starts_with("c_");  // C of an integral is no unknown
+  return missing == 1 && !free.empty() && !constant ? symbol : "";
+}
+
 // nullopt: neither is a relation, or what they are is a set of reals: other rules decide.
 std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (!is_relation(gold) && !is_relation(answer)) return std::nullopt;
@@ -370,16 +384,8 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (is_relation(gold) && is_relation(answer)) return equations(gold, answer, depth);
   // y + 1 = -(2x - 1)^2 against -4x^2 + 4x - 2
   if (is_relation(gold) && gold.text() == "=" && !is_list(answer)) {
-    auto unknown = symbols_of(*gold.tree, gold.id), free = symbols_of(*answer.tree, answer.id);
-    std::string_view symbol;
-    int missing = 0;
-    for (const std::string& name : unknown) {
-      if (std::find(free.begin(), free.end(), name) != free.end()) continue;
-      symbol = name;
-      ++missing;
-    }
-    bool constant = symbol.starts_with('C') || symbol.starts_with("c_");  // C of an integral is no unknown
-    if (missing == 1 && !free.empty() && !constant) return solved(gold, symbol, answer);
+    const std::string symbol = unknown_beside(gold, answer);
+    if (!symbol.empty()) return solved(gold, symbol, answer);
   }
   if (is_list(gold) || is_list(answer)) return std::nullopt;
   return Finding{Outcome::different, "a relation and a value"};

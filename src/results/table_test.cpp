@@ -1,4 +1,4 @@
-#include "base/text/table.h"
+#include "results/table.h"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ TEST(table, text_aligns_names_to_the_left_and_numbers_to_the_right) {
 TEST(table, columns_that_do_not_fit_stand_below_beside_the_names_again) {
   Table t = table();
   t.head.push_back("entropy");
-  t.rows[0].push_back("0.05");
-  t.rows[1].push_back("0.1");
+  t.rows[0].cells.push_back("0.05");
+  t.rows[1].cells.push_back("0.1");
   EXPECT_EQ(t.text("  ", 30),
             "           greedy %        p\n"
             "  a|b   84.4 +- 1.0        -\n"
@@ -38,6 +38,39 @@ TEST(table, columns_that_do_not_fit_stand_below_beside_the_names_again) {
   EXPECT_EQ(Table{}.text("", 10), "");
 }
 
+TEST(table, a_number_is_shown_rounded_to_people_and_whole_to_programs) {
+  Table t;
+  t.head = {"", "mean", "interval", "p", "n", "unknown"};
+  t.add({"a", Cell::mean({0.8443, 0.8, 0.9}, 0.01, true), Cell::figure({0.8443, 0.8, 0.9}), Cell::p(0.00012),
+         Cell::count(1234), Cell::unknown()});
+  EXPECT_EQ(t.text().substr(t.text().find("\na ") + 1), "a  84.4 +- 1.0  84.4 [80.0, 90.0]  < 0.001  1,234        -\n");
+  EXPECT_EQ(t.csv(), ",mean,interval,p,n,unknown\na,0.8443,0.8443,0.00012,1234,\n");
+  EXPECT_NE(t.tex().find("84.4 $\\pm$ 1.0 & 84.4 [80.0, 90.0] & < 0.001 & 1,234 & - "), std::string::npos);
+}
+
+TEST(table, a_caption_stands_above_and_notes_below) {
+  Table t = table();
+  t.caption = "100 % of it";
+  t.notes = {"first", "second"};
+  EXPECT_TRUE(t.text("  ").starts_with("100 % of it\n\n           greedy %"));
+  EXPECT_TRUE(t.text("  ").ends_with("< 0.001\n\n  first\n  second\n"));
+  EXPECT_TRUE(t.markdown().starts_with("100 % of it\n\n| "));
+  EXPECT_TRUE(t.markdown().ends_with(" |\n\nfirst\nsecond\n"));
+  EXPECT_TRUE(t.tex().starts_with("% 100 \\% of it\n\\begin"));
+  EXPECT_EQ(t.csv(), table().csv());
+}
+
+TEST(cell, words_stand_before_and_after_a_number) {
+  Cell cell = Cell::mean({12, kUnknown, kUnknown}, kUnknown, false);
+  cell.before = ">= ";
+  cell.after = " (3 of 4)";
+  EXPECT_EQ(cell.text(), ">= 12.0 (3 of 4)");
+  EXPECT_EQ(cell.exact(), "12");
+  EXPECT_EQ(Cell::decimal(0.25, 2, true).text(), "+0.25");
+  EXPECT_EQ(Cell::decimal(-0.25, 2, true).text(), "-0.25");
+  EXPECT_EQ(Cell::change(-0.017, true).text(), "-1.7");
+}
+
 TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
   EXPECT_EQ(table().markdown(),
             "|  | greedy % | p |\n| --- | --- | --- |\n| a\\|b | 84.4 +- 1.0 | - |\n| c, d | 9.0 | \\< 0.001 |\n");
@@ -46,7 +79,7 @@ TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
 
 TEST(table, tex_has_rules_and_a_plus_minus_sign) {
   Table t = table();
-  t.rules = {1};
+  t.rows[1].begins = true;
   EXPECT_EQ(t.tex(),
             "\\begin{tabular}{lrr}\n\\toprule\n & greedy \\% & p \\\\\n\\midrule\n"
             "a|b & 84.4 $\\pm$ 1.0 & - \\\\\n\\midrule\nc, d & 9.0 & < 0.001 \\\\\n"

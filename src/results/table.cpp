@@ -1,0 +1,174 @@
+#include "results/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kLongest = 400;
+
+bool among(char c, std::string_view characters) { return characters.find(c) != std::string_view::npos; }
+
+char side_of(const Table& table, size_t column) {
+  return table.align.empty() ? 'l' : table.align[std::min(column, table.align.size() - 1)];
+}
+
+std::string joined(const std::vector<Cell>& row, const char* separator, std::string (*shown)(const Cell&)) {
+  std::vector<std::string> cells;
+  for (const Cell& cell : row) cells.push_back(shown(cell));
+  return join(cells, separator);
+}
+
+std::string markdown_cell(const Cell& cell) { return markdown_text(cell.text()); }
+
+// Quoted only where it has to be: numbers stay numbers for every reader.
+std::string csv_cell(const Cell& cell) {
+  const std::string text = cell.exact();
+  const bool plain = text.find_first_of(",\"\n\r") == std::string::npos && text == printable(text, kLongest);
+  return plain ? text : csv_text(text);
+}
+
+std::string tex_cell(const Cell& cell) {
+  std::string out = tex_text(cell.text());
+  const size_t at = out.find(" +- ");
+  return at == std::string::npos ? out : str(out.substr(0, at), " $\\pm$ ", out.substr(at + 4));
+}
+
+}  // namespace
+
+std::string Cell::number_only() const {
+  switch (kind) {
+    case Kind::words:
+      return words;
+    case Kind::value:
+      return number_text(number.value, share);
+    case Kind::change:
+      return change_text(number.value, share);
+    case Kind::decimal:
+      return with_sign ? signed_text(number.value, digits) : decimal_text(number.value, digits);
+    case Kind::count:
+      return grouped(static_cast<int64_t>(number.value));
+    case Kind::p:
+      return p_text(number.value);
+  }
+  return "";
+}
+
+std::string Cell::spread() const { return std::isnan(deviation) ? "" : number_text(deviation, share); }
+
+std::string Cell::text() const {
+  std::string out = before + number_only();
+  if (!std::isnan(deviation)) out += " +- " + spread();
+  if (bounded) out += " " + bounds_text(number, share);
+  return out + after;
+}
+
+std::string Cell::exact() const {
+  if (!number.known()) return words;
+  return kind == Kind::count ? str(static_cast<int64_t>(number.value)) : str(number.value);
+}
+
+std::string Table::text(const std::string& indent, size_t width) const {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<size_t> widths;
+  const auto add = [&](const std::vector<Cell>& cells) {
+    std::vector<std::string>& line = lines.emplace_back();
+    widths.resize(std::max(widths.size(), cells.size()));
+    for (size_t i = 0; i < cells.size(); ++i) {
+      line.push_back(printable(cells[i].text(), kLongest));
+      widths[i] = std::max(widths[i], line[i].size());
+    }
+  };
+  if (!head.empty()) add(head);
+  for (const Row& row : rows) add(row.cells);
+  std::string out = caption.empty() ? "" : caption + "\n\n";
+  for (size_t first = 1, next = 1; first == 1 || first < widths.size(); first = next) {  // a block of columns
+    size_t used = indent.size() + (widths.empty() ? 0 : widths[0]);
+    for (next = first; next < widths.size(); ++next) {
+      used += 2 + widths[next];
+      if (width > 0 && used > width && next > first) break;
+    }
+    if (first > 1) out += "\n";
+    for (const std::vector<std::string>& line : lines) {
+      std::string drawn = indent;
+      for (size_t i = 0; i < std::min(line.size(), next); i = i == 0 ? first : i + 1) {
+        drawn += i > 0 ? "  " : "";
+        drawn += side_of(*this, i) == 'l' ? pad_right(line[i], widths[i]) : pad_left(line[i], widths[i]);
+      }
+      out += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+    }
+    if (next == first) break;
+  }
+  if (!notes.empty()) out += "\n";
+  for (const std::string& note : notes) out += str(indent, printable(note, kLongest), "\n");
+  return out;
+}
+
+std::string Table::markdown() const {
+  const auto line = [](const std::string& cells) { return str("| ", cells, " |\n"); };
+  std::string out = caption.empty() ? "" : caption + "\n\n";
+  out += line(joined(head, " | ", markdown_cell)) + line(join(std::vector<std::string>(head.size(), "---"), " | "));
+  for (const Row& row : rows) out += line(joined(row.cells, " | ", markdown_cell));
+  if (!notes.empty()) out += "\n";
+  for (const std::string& note : notes) out += note + "\n";
+  return out;
+}
+
+std::string Table::csv() const {
+  std::string out = joined(head, ",", csv_cell) + "\n";
+  for (const Row& row : rows) out += joined(row.cells, ",", csv_cell) + "\n";
+  return out;
+}
+
+std::string Table::tex() const {
+  std::string columns;
+  for (size_t i = 0; i < head.size(); ++i) columns += side_of(*this, i);
+  std::string out = caption.empty() ? "" : str("% ", tex_text(caption), "\n");
+  out += str("\\begin{tabular}{", columns, "}\n\\toprule\n", joined(head, " & ", tex_cell), " \\\\\n\\midrule\n");
+  for (const Row& row : rows) {
+    out += str(row.begins ? "\\midrule\n" : "", joined(row.cells, " & ", tex_cell), " \\\\\n");
+  }
+  return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string markdown_text(const std::string& text) {
+  std::string out;
+  for (char c : printable(text, kLongest)) {
+    if (among(c, "|*_`<[]\\")) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string tex_text(const std::string& text) {
+  std::string out;
+  for (char c : printable(text, kLongest)) {
+    if (c == '\\') {
+      out += "\\textbackslash{}";
+    } else if (c == '~') {
+      out += "\\textasciitilde{}";
+    } else if (c == '^') {
+      out += "\\textasciicircum{}";
+    } else {
+      if (among(c, "&%$#_{}")) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string csv_text(const std::string& text) {
+  std::string out = "\"";
+  for (char c : printable(text, kLongest)) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace ucas
