@@ -70,6 +70,8 @@ void StudyBase::fields(Fields& f) {
   f.field("val", val, OptionNames::evaluation_data, "validation problems where task = none, JSONL");
   f.field("test", test, OptionNames::evaluation_data, "problems of the final evaluation where task = none, JSONL");
   f.field("suite", suite, "suite of benchmarks instead of base.test where task = none, such as math5");
+  f.field("templates", templates,
+          "further prompt templates to evaluate the untrained base with where task = none, a row each, such as plain");
   f.field("test_limit", test_limit, Range{0, 1e9},
           "number of problems per file or benchmark where task = none, from the first, for a trial; 0 = all");
 }
@@ -177,6 +179,10 @@ void StudyConfig::validate() const {
     if (!base.suite.empty()) {
       throw Error(ErrorKind::config,
                   "base.suite and base.task exclude each other: the embedded task has its own test problems");
+    }
+    if (!base.templates.empty()) {
+      throw Error(ErrorKind::config,
+                  "base.templates and base.task exclude each other: the embedded task has one prompt, plain");
     }
     return;
   }

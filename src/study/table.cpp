@@ -138,7 +138,8 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
   for (const AnswerGroup& group : answers) {
     if (group.trained) continue;
-    for (const RunAnswers& run : group.runs) bases[run.label.base] = by_key(run);
+    // The first: the same base may stand below with another prompt.
+    for (const RunAnswers& run : group.runs) bases.try_emplace(run.label.base, by_key(run));
   }
   for (AnswerGroup& group : answers) {
     for (RunAnswers& run : group.runs) {
@@ -150,7 +151,7 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
         ProblemAnswers& own = run.problems[problem - run.problems.data()];
         own.base_samples = found->second->samples;
         own.base_correct = found->second->correct;
-        own.is_base = !group.trained;
+        own.is_base = found->second == problem;
       }
     }
   }

@@ -131,8 +131,13 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
   }
   const std::vector<Problem> problems = problems_of(evaluation);
   check_choices(plan.config(), problems);
-  return text + line("test", problems_text(what, problems, tokenizer, evaluation.prompt_template,
-                                           shape.max_position_embeddings - 1, counts.test));
+  text += line("test", problems_text(what, problems, tokenizer, evaluation.prompt_template,
+                                     shape.max_position_embeddings - 1, counts.test));
+  for (const StudyBaseRow& row : plan.base_rows()) {
+    text += line("", problems_text(row.row, problems, tokenizer, row.evaluation.prompt_template,
+                                   shape.max_position_embeddings - 1, ignored));
+  }
+  return text;
 }
 
 std::string embedded_base_text(const StudyPlan& plan, Counts& counts) {

@@ -84,6 +84,20 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
   }
   const int64_t more = c.base.samples;
   base_evaluation_ = evaluation_of(tasks_.front().train, more > 0 ? more : c.evaluate.samples);
+  add_base_rows(evaluation_of(tasks_.front().train, c.evaluate.samples));
+}
+
+void StudyPlan::add_base_rows(const EvaluationPlan& base) {
+  for (const std::string& name : config().base.templates) {
+    for (size_t i = 0; i < starts_.size(); ++i) {
+      const std::string suffix = "-" + stem_of(name, ".toml");
+      StudyBaseRow row{str("base, ", stem_of(name, ".toml")), starts_[i].path + suffix, starts_[i].view + suffix, i,
+                       base};
+      row.evaluation.prompt_template = row.evaluation.model.prompt_template = name;
+      row.evaluation.name = name_of(row.evaluation);
+      base_rows_.push_back(std::move(row));
+    }
+  }
 }
 
 void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
@@ -129,8 +143,8 @@ void StudyPlan::find_starts() {
 std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
   if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
-  std::set<std::string> other = {"model",      "train",     "val",     "test",   "suite",
-                                 "test_limit", "sft_seeds", "crossed", "samples"};
+  std::set<std::string> other = {"model",      "train",     "val",     "test",    "suite",
+                                 "test_limit", "sft_seeds", "crossed", "samples", "templates"};
   if (base.hidden.markers.empty()) {
     for (const FieldValue& f : fields_of(base.hidden)) other.insert(f.key);
   }
@@ -219,11 +233,16 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     plan.model.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
-  std::string settings =
+  plan.name = name_of(plan);
+  return plan;
+}
+
+// In the pool: by everything that decides the result.
+std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
+  const std::string settings =
       str(to_toml(plan.config), plan.prompt_template, "\n",
           plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit, "\n", test_hash_);
-  plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
-  return plan;
+  return str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
 }
 
 }  // namespace ucas

@@ -22,6 +22,13 @@ struct StudyStart {
   std::string id() const { return str("base-", seed); }  // as --only takes it
 };
 
+// A base asked with another prompt: a row of its own, no start of a run.
+struct StudyBaseRow {
+  std::string row, path, view;  // "base, plain"; POOL/base-HASH-plain; OUT/runs/base-plain
+  size_t start = 0;             // its base among the plan's
+  EvaluationPlan evaluation;
+};
+
 // One training: a row and a seed.
 struct StudyTask {
   std::string row, title;  // of the study
@@ -49,6 +56,7 @@ class StudyPlan {
   // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
   std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
+  const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }  // of base.templates
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
@@ -57,9 +65,11 @@ class StudyPlan {
   std::string hash_of_base(int64_t seed) const;
   std::string path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start, int64_t seed) const;
   void find_starts();
+  void add_base_rows(const EvaluationPlan& base);
   void add_task(const StudyRun& run, size_t start, int64_t seed);
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train, int64_t samples) const;
+  std::string name_of(const EvaluationPlan& plan) const;
   TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
@@ -68,6 +78,7 @@ class StudyPlan {
   std::vector<StudyStart> starts_;
   std::vector<StudyTask> tasks_;
   EvaluationPlan base_evaluation_;
+  std::vector<StudyBaseRow> base_rows_;
 };
 
 // The problems, prompts and sizes of a study, read and counted; nothing is started or written.

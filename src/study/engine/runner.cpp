@@ -94,6 +94,11 @@ class StudyRunner {
       if (!exists(path_join(start.path, "env.json"))) write_base_environment(start.path, base);
     }
     evaluate_or_reuse(plan_.base_evaluation(), start.model, start.path, "base", -1);
+    for (const StudyBaseRow& row : plan_.base_rows()) {
+      if (&plan_.starts()[row.start] != &start) continue;
+      make_directories(row.path);
+      evaluate_or_reuse(row.evaluation, start.model, row.path, row.row, -1);
+    }
   }
 
   std::unique_ptr<FileLock> wait_for(const std::string& path) const {
@@ -218,6 +223,11 @@ class StudyRunner {
       make_view({start.path, start.view, "", label_json("base", start.label, -1), plan_.base_evaluation().name,
                  plan_.eval_name()});
       views.push_back(start.view);
+    }
+    for (const StudyBaseRow& row : plan_.base_rows()) {
+      make_view({row.path, row.view, "", label_json(row.row, plan_.starts()[row.start].label, -1), row.evaluation.name,
+                 plan_.eval_name()});
+      views.push_back(row.view);
     }
     for (const StudyTask& task : plan_.tasks()) {
       TrainConfig named = task.train;
