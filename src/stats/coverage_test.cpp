@@ -155,7 +155,9 @@ TEST(coverage, of_students_t_over_few_problems_is_that_which_is_stated) {
       percentile += drawn.low <= 0 && 0 <= drawn.high;
     }
     EXPECT_GE(t, 0.91 * kRuns) << problems;
-    if (problems == 5) EXPECT_LT(percentile, 0.87 * kRuns);
+    if (problems == 5) {
+      EXPECT_LT(percentile, 0.87 * kRuns);
+    }
   }
 }
 

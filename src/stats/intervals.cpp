@@ -119,7 +119,8 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
           successes == trials ? 1 : beta_quantile(k + 1, n - k, 1 - tail)};
 }
 
-// Few values: weights that sum to 1, of a Dirichlet distribution with 1 for each value and 1/2 for each end of the range.
+// Few values: weights that sum to 1, of a Dirichlet distribution with 1 for each value and 1/2 for each end of the
+// range.
 double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng) {
   if (static_cast<int64_t>(values.size()) >= kFewProblems) return redrawn(values, rng);
   const auto half = [&] {

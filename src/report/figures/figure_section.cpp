@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
+#include "report/methods_figure.h"
 #include "report/page/template.h"
 #include "report/svg/svg_canvas.h"
 
@@ -33,6 +36,23 @@ OrderedJson figure_values(const StudyFigure& figure, const std::string& data) {
           {"svg", svg_for_page(figure.svg)},
           {"numbers", small ? model_text(figure.csv, kMostNumbers) : ""},
           {"left_out", ""}};
+}
+
+std::string methods_table_html(const MethodsTable& table, const std::string& run) {
+  OrderedJson figure = figure_values(methods_figure(table), run);
+  figure["metric"] = run;
+  PageTable page{"plain left", "", {}, {}};
+  const Table rows = methods_rows(table);
+  for (const std::string& head : rows.head) page.head.push_back({.text = head});
+  for (const std::vector<std::string>& row : rows.rows) {
+    PageTable::Row cells;
+    for (const std::string& cell : row) cells.cells.push_back({.text = cell});
+    page.rows.push_back(std::move(cells));
+  }
+  std::string html = render("figures.html", {{"figures", OrderedJson::array({figure})}}) + render(page);
+  if (table.left_out.empty()) return html;
+  return html + str("<p class=\"note\">Left out, as the steps do not hold what they need: ",
+                    html_text(join(table.left_out, "; ")), ".</p>\n");
 }
 
 }  // namespace
@@ -60,6 +80,22 @@ std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups) {
     if (clean && !axes.empty() && axes.size() <= 2) return axes;
   }
   return {};
+}
+
+std::string methods_html(const std::vector<RunGroup>& groups) {
+  std::string html;
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      const std::string file = methods_table_file(run->path);
+      if (!exists(file)) continue;
+      try {
+        html += methods_table_html(read_methods_table(file), run->name);
+      } catch (const Error& error) {
+        html += str("<p class=\"note\">", html_text(error.what()), "</p>\n");
+      }
+    }
+  }
+  return html;
 }
 
 std::string figures_html(const std::vector<RunGroup>& groups) {

@@ -38,6 +38,7 @@ struct StudyTask {
   std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
+  std::string matched = {};   // the evaluation at matched accuracy, once it is made: its name in the pool
   std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
 };
 
@@ -57,6 +58,8 @@ class StudyPlan {
   std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
   const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }  // of base.templates
+  // Of base.tasks: where their files lie, once made.
+  std::string text_tasks_home() const { return path_join(places_.pool, "tasks-" + data_hash_.substr(0, 8)); }
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
@@ -70,6 +73,7 @@ class StudyPlan {
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train, int64_t samples) const;
   std::string name_of(const EvaluationPlan& plan) const;
+  std::string as_graded(const EvaluationPlan& plan) const;
   TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
