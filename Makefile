@@ -9,7 +9,7 @@
 # Studies that docs/studies holds, from the quickest; the ones after others share their runs.
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
-.PHONY: $(TINY_STUDIES:%=docs-%)
+.PHONY: $(TINY_STUDIES:%=docs-%) docs-one-step
 .PHONY: help setup configure build docs-figures demo demo-real test test-real check check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
@@ -76,6 +76,18 @@ $(TINY_STUDIES:%=docs-%): docs-%: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
 	@build/ucas study $* --jobs $(shell nproc) --table docs/studies/$*.md --figures docs/studies
 .NOTPARALLEL:
+
+# The saved step of docs/studies/one-step.md: of a run from the first base of tiny-discovery, where right answers are rare. ACE trains it,
+# as its steps hold the log-probs of a reference.
+ONE_STEP = runs/one-step
+FAMILY = ucas,ucas:released,ucas:logprob,ucas:permuted_confidence,ucas:permuted_certainty,ucas:matched_dapo,stare,ds_grpo,ace,a3po,steer,qae,$\
+	entropy_adv,forking_tokens,clip_cov,kl_cov,seed_grpo,ktae,intuitor,passk
+docs-one-step: configure
+	@$(CMAKE) --build build -j $(JOBS) --target ucas
+	@build/ucas study tiny-discovery --only base-0 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
+	@test -d $(ONE_STEP)/run || build/ucas train ace-tiny --model $(ONE_STEP)/pool/base-*/model --data $(ONE_STEP)/pool/base-*/task/train.jsonl \
+		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --train.stored_signal_tokens 0 --threads 1 --out $(ONE_STEP)/run
+	@build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY) --page docs/studies/one-step.md
 
 doctor: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas

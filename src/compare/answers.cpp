@@ -27,7 +27,8 @@ bool read_number(const std::string& text, Number& value) {
 // Where the name takes a number behind @, whether it is one.
 bool fits(Quantity& q) {
   if (q.at.empty()) return q.name == "greedy" || kOfRuns.contains(q.name);
-  if (q.name == "mean" || q.name == "pass" || q.name == "frontier") return read_number(q.at, q.k) && q.k > 0;
+  static const std::set<std::string> kOfSamples = {"mean", "pass", "frontier", "mixed", "matched_pass"};
+  if (kOfSamples.contains(q.name)) return read_number(q.at, q.k) && q.k > 0;
   double share = 0;
   return (q.of_training() || q.name == "reached") && read_number(q.at, share) && share > 0 && share <= 1;
 }
@@ -67,12 +68,14 @@ Quantity parse_quantity(const std::string& text) {
   q.name = metric.substr(0, at);
   if (at != std::string::npos) q.at = metric.substr(at + 1);
   const bool scoped = metric.size() < text.size();
-  if (fits(q) && !(scoped && (q.scope.empty() || q.of_training()))) return q;
+  const bool whole = q.of_training() || q.name == "matched_pass";
+  if (fits(q) && !(scoped && (q.scope.empty() || whole))) return q;
   throw Error(ErrorKind::config,
               str("column \"", printable(text),
-                  "\": expected greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated or "
-                  "unparseable, alone or with :SOURCE, :* or :macro; or steps_to@SHARE, val_at@SHARE with a training "
-                  "accuracy, steps_to_val@SHARE with a validation accuracy between 0 and 1"));
+                  "\": expected greedy, mean@N, pass@K, mixed@K, frontier@K, reached@SHARE, entropy, length, truncated "
+                  "or unparseable, alone or with :SOURCE, :* or :macro; or matched_pass@K; or steps_to@SHARE, "
+                  "val_at@SHARE with a training accuracy, steps_to_val@SHARE with a validation accuracy between 0 and "
+                  "1"));
 }
 
 double value_of(const ProblemAnswers& p, const Quantity& q) {
@@ -82,6 +85,10 @@ double value_of(const ProblemAnswers& p, const Quantity& q) {
     const SampleCount own{p.samples, p.correct}, base{p.base_samples, p.base_correct};
     if (base.n <= q.k || q.k > own.n) return kUnknown;
     return p.is_base ? frontier_of_base(base, q.k) : frontier_at_k(base, own, q.k);
+  }
+  if (q.name == "mixed") {  // neither all right nor all wrong
+    if (q.k > p.samples) return kUnknown;
+    return pass_at_k({p.samples, p.correct}, q.k) + pass_at_k({p.samples, p.samples - p.correct}, q.k) - 1;
   }
   if (q.name == "pass") return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
   if (q.name != "mean") return kUnknown;

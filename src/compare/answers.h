@@ -46,7 +46,9 @@ struct AnswerGroup {
 };
 
 // "pass@16:math500": what is measured, and over which problems. "frontier@K": K samples of the model solve what all but
-// K of the base's samples did not, see frontier_at_k; "reached@A" is 1 where greedy is at least A.
+// K of the base's samples did not, see frontier_at_k; "reached@A" is 1 where greedy is at least A. "mixed@K": K samples
+// are neither all right nor all wrong. "matched_pass@K": pass@K, mean over the sources, of the run's checkpoint at
+// matched accuracy (study/engine/matched.h).
 struct Quantity {
   std::string
       name;        // "greedy", "mean", "pass", "frontier": of each problem; else of the run: "entropy", "steps_to" ...
@@ -54,7 +56,9 @@ struct Quantity {
   int64_t k = 0;   // the same as a number; mean with k = 0: over all samples, however many a problem has
   std::string scope;  // a source, "macro" = mean over the sources, "" = all problems
   std::string text() const;
-  bool of_problems() const { return name == "greedy" || name == "mean" || name == "pass" || name == "frontier"; }
+  bool of_problems() const {
+    return name == "greedy" || name == "mean" || name == "pass" || name == "frontier" || name == "mixed";
+  }
   bool of_training() const { return name == "steps_to" || name == "val_at" || name == "steps_to_val"; }
   bool is_share() const;  // printed in percent, at most 1
 };

@@ -49,8 +49,9 @@ std::vector<PairedSet> sets_of(const std::vector<double>& a, const std::vector<d
   return sets;
 }
 
-// Percentile bootstrap of the mean of `to` less the mean of `from` (empty: of `to` alone). Runs and problems are drawn
-// anew together, the same problems for all runs, since every run answered the same ones; problems within their set.
+// Bootstrap of the mean of `to` less the mean of `from` (empty: of `to` alone, which are differences then). Runs and
+// problems are drawn anew together, the same problems for all runs, since every run answered the same ones; problems
+// within their set, few of them by redraw_mean.
 Interval bootstrap(const Rows& from, const Rows& to, const std::vector<size_t>& strata, const CompareOptions& options) {
   Rng rng(static_cast<uint64_t>(options.seed), 0x57d1);
   const auto pick = [&](size_t n) { return static_cast<size_t>(rng.below(static_cast<int64_t>(n))); };
@@ -69,9 +70,7 @@ Interval bootstrap(const Rows& from, const Rows& to, const std::vector<size_t>& 
     double total = 0;
     size_t first = 0;
     for (size_t count : strata) {
-      double sum = 0;
-      for (size_t i = 0; i < count; ++i) sum += mean[first + pick(count)];
-      total += sum / static_cast<double>(count);
+      total += redraw_mean(std::span(mean).subspan(first, count), {-1, 1}, rng);
       first += count;
     }
     drawn.push_back(total / static_cast<double>(strata.size()));

@@ -51,8 +51,8 @@ TEST(quantity, values_of_a_source_and_of_the_mean_of_sources_come_from_the_probl
   EXPECT_DOUBLE_EQ(value_of(run, parse_quantity("pass@4:b")), 0.0);
   EXPECT_TRUE(std::isnan(value_of(run, parse_quantity("mean@8"))));
   EXPECT_DOUBLE_EQ(value_of(run, parse_quantity("entropy")), 0.5);
-  for (const char* wrong :
-       {"graedy", "pass@0", "mean", "mean@x", "greedy:", "steps_to", "steps_to@1.5", "val_at@0.9:a"}) {
+  for (const char* wrong : {"graedy", "pass@0", "mean", "mean@x", "greedy:", "steps_to", "steps_to@1.5", "val_at@0.9:a",
+                            "mixed", "matched_pass@4:macro"}) {
     EXPECT_THROW(parse_quantity(wrong), Error) << wrong;
   }
 }
@@ -185,15 +185,18 @@ TEST(contrast, seeds_of_one_base_are_no_further_bases) {
 }
 
 TEST(contrast, sources_weigh_the_same_in_the_mean_of_sources) {
-  // a: 30 problems, no change; b: 10 problems, all gained. Mean over sources 0.5; within a source nothing scatters.
+  // a: 30 problems, no change; b: 10 problems, all gained. Mean over sources 0.5. Within a source nothing scatters, but
+  // both are few: half a problem of each that was not seen is in every draw.
   const std::vector<std::string> turns = {"a", "a", "a", "b"};
   std::vector<int> before(40, 0), after(40, 0);
   for (size_t i = 3; i < 40; i += 4) after[i] = 1;
   const Contrast d = contrast(group_of({run_of(before, {}, turns)}), group_of({run_of(after, {}, turns)}),
                               parse_quantity("greedy:macro"), {});
   EXPECT_NEAR(d.change.value, 0.5, 1e-12);
-  EXPECT_NEAR(d.change.low, 0.5, 1e-12);
-  EXPECT_NEAR(d.change.high, 0.5, 1e-12);
+  EXPECT_GT(d.change.low, 0.2);
+  EXPECT_LT(d.change.low, 0.4);
+  EXPECT_GE(d.change.high, 0.5);
+  EXPECT_LT(d.change.high, 0.56);
 }
 
 TEST(contrast, one_run_each_without_problems_gives_a_difference_and_no_test) {

@@ -10,6 +10,7 @@
 #include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/ranks.h"
+#include "stats/spread.h"
 
 namespace ucas {
 
@@ -100,6 +101,15 @@ bool all_finite(std::span<const double> values) {
 std::vector<double> standardized(std::span<const double> values) {
   const GroupAdvantageConfig config;
   return zscore(values, {}, config.eps, config.ddof);
+}
+
+// Of the mean over problems. The percentile bootstrap covers too rarely of few; z-scores have no range for redraw_mean.
+Figure interval_over_problems(std::span<const double> values, const DiagnosisOptions& options) {
+  if (std::ssize(values) < kFewProblems && values.size() > 1 && !constant(values)) {
+    return mean_estimate(values, options.level);
+  }
+  const Interval interval = bootstrap_mean(values, options.seed, options.level, options.draws);
+  return {mean_of(values), interval.low, interval.high};
 }
 
 std::vector<bool> right_of(const SignalledGroup& group) {
@@ -208,11 +218,10 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
   if (!right.empty()) out.z_right = mean_of(means_of(right));
   if (rare.empty()) return out;
   const std::vector<double> of_problems = means_of(rare);
-  const Interval interval = bootstrap_mean(of_problems, options_.seed, options_.level, options_.draws);
-  out.z_rare = {mean_of(of_problems), interval.low, interval.high};
+  out.z_rare = interval_over_problems(of_problems, options_);
   if (out.selects || out.rare < Diagnosis::kFewestRare || std::ssize(rare) < Diagnosis::kFewestProblems) return out;
-  if (interval.high < 0) out.effect = RareEffect::protects;
-  if (interval.low > 0) out.effect = RareEffect::shrinks;
+  if (out.z_rare.high < 0) out.effect = RareEffect::protects;
+  if (out.z_rare.low > 0) out.effect = RareEffect::shrinks;
   return out;
 }
 

@@ -61,11 +61,11 @@ constexpr std::array<const char*, 3> names(RareEffect) { return {"unclear", "pro
 
 struct SignalDiagnosis {
   Signal signal = Signal::kl_uniform;
-  int64_t groups = 0;               // mixed groups in which it is known
-  double auroc = kUnknown;          // right against wrong within a group, mean over groups
-  double auroc_pooled = kUnknown;   // over all responses, those of groups without a difference, too
-  double z_right = kUnknown;        // of right responses, mean over problems
-  Figure z_rare;                    // of rare right responses, mean over problems; bootstrap over problems
+  int64_t groups = 0;              // mixed groups in which it is known
+  double auroc = kUnknown;         // right against wrong within a group, mean over groups
+  double auroc_pooled = kUnknown;  // over all responses, those of groups without a difference, too
+  double z_right = kUnknown;       // of right responses, mean over problems
+  Figure z_rare;  // of rare right responses, mean over problems: bootstrap, of few problems Student's t
   int64_t rare = 0, rare_over = 0;  // rare right responses, and those of them with z > 0
   // Spearman's, with the share of the strategy (RareBy::answer: of the answer), within a group; mean over groups.
   double rank_with_share = kUnknown;

@@ -60,23 +60,7 @@ double redrawn(std::span<const double> values, Rng& rng) {
   return sum / static_cast<double>(n);
 }
 
-// The same for values between 0 and 1, which may be few: weights that sum to 1, of a Dirichlet distribution with 1 for
-// each value and 1/2 for a 0 and for a 1 that was not seen.
-double redrawn_share(std::span<const double> values, Rng& rng) {
-  if (static_cast<int64_t>(values.size()) >= kFewProblems) return redrawn(values, rng);
-  const auto half = [&] {
-    const double z = rng.normal();
-    return z * z / 2;
-  };
-  const double unseen_right = half(), unseen_wrong = half();
-  double sum = unseen_right, weights = unseen_right + unseen_wrong;
-  for (double value : values) {
-    const double weight = -std::log1p(-rng.uniform());
-    sum += weight * value;
-    weights += weight;
-  }
-  return sum / weights;
-}
+double redrawn_share(std::span<const double> values, Rng& rng) { return redraw_mean(values, {0, 1}, rng); }
 
 double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
   double total = 0;
@@ -133,6 +117,24 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
   double k = static_cast<double>(successes), n = static_cast<double>(trials), tail = (1 - level) / 2;
   return {successes == 0 ? 0 : beta_quantile(k, n - k + 1, tail),
           successes == trials ? 1 : beta_quantile(k + 1, n - k, 1 - tail)};
+}
+
+// Few values: weights that sum to 1, of a Dirichlet distribution with 1 for each value and 1/2 for each end of the
+// range.
+double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng) {
+  if (static_cast<int64_t>(values.size()) >= kFewProblems) return redrawn(values, rng);
+  const auto half = [&] {
+    const double z = rng.normal();
+    return z * z / 2;
+  };
+  const double at_high = half(), at_low = half();
+  double sum = range.high * at_high + range.low * at_low, weights = at_high + at_low;
+  for (double value : values) {
+    const double weight = -std::log1p(-rng.uniform());
+    sum += weight * value;
+    weights += weight;
+  }
+  return sum / weights;
 }
 
 Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level, int64_t draws) {

@@ -17,13 +17,13 @@ double mean_of_means(const std::vector<std::vector<double>>& sets) {
   return sum / static_cast<double>(sets.size());
 }
 
-// Mean over sets of the mean of `draw(set)`s over each set's problems.
-template <class Draw>
-double redrawn(const std::vector<std::vector<double>>& sets, Draw draw) {
+// Mean over sets of the mean of `flip(set, i)` over each set's problems.
+template <class Flip>
+double mean_of_flipped(const std::vector<std::vector<double>>& sets, Flip flip) {
   double total = 0;
   for (const std::vector<double>& set : sets) {
     double sum = 0;
-    for (size_t i = 0; i < set.size(); ++i) sum += draw(set, i);
+    for (size_t i = 0; i < set.size(); ++i) sum += flip(set, i);
     total += sum / static_cast<double>(set.size());
   }
   return total / static_cast<double>(sets.size());
@@ -57,11 +57,11 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
   int64_t reached = 0;
   const double observed = std::fabs(result.mean) * (1 - 1e-12);  // equal up to rounding counts as reached
   for (int64_t draw = 0; draw < draws; ++draw) {
-    means.push_back(redrawn(difference, [&](const std::vector<double>& set, size_t) {
-      return set[static_cast<size_t>(choose.below(static_cast<int64_t>(set.size())))];
-    }));
+    double total = 0;
+    for (const std::vector<double>& set : difference) total += redraw_mean(set, {-1, 1}, choose);
+    means.push_back(total / static_cast<double>(difference.size()));
     uint32_t bits = 0, left = 0;
-    const double flipped = redrawn(difference, [&](const std::vector<double>& set, size_t i) {
+    const double flipped = mean_of_flipped(difference, [&](const std::vector<double>& set, size_t i) {
       if (left == 0) {
         bits = flip.next();
         left = 32;
@@ -74,6 +74,9 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
     reached += std::fabs(flipped) >= observed;
   }
   result.interval = percentile_interval(means, level);
+  // Where all of few problems differ by the most that is possible, each draw lies nearer to 0.
+  result.interval.low = std::min(result.interval.low, result.mean);
+  result.interval.high = std::max(result.interval.high, result.mean);
   result.p = static_cast<double>(reached + 1) / static_cast<double>(draws + 1);
   return result;
 }

@@ -20,8 +20,8 @@ struct PairedSet {
   std::vector<double> a, b;
 };
 
-// b - a: mean, bootstrap interval over problems, and the two-sided p of the sign-flip permutation test (how often
-// chance alone gives a mean difference this large).
+// b - a of values between 0 and 1: mean, bootstrap interval over problems (redraw_mean), and the two-sided p of the
+// sign-flip permutation test (how often chance alone gives a mean difference this large).
 struct PairedDifference {
   double mean = 0;
   Interval interval;

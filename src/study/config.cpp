@@ -9,6 +9,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "compare/answers.h"
+#include "data/tasks/registry.h"
 
 namespace ucas {
 
@@ -69,7 +70,17 @@ void StudyBase::fields(Fields& f) {
   f.field("train", train, OptionNames::training_data, "training problems where task = none, JSONL");
   f.field("val", val, OptionNames::evaluation_data, "validation problems where task = none, JSONL");
   f.field("test", test, OptionNames::evaluation_data, "problems of the final evaluation where task = none, JSONL");
+  f.field("tasks", tasks,
+          "tasks for pretrained models to make problems of instead of base.train, base.val and base.test where task = "
+          "none, such as word-problems,countdown");
+  f.section("task_options", task_options);
+  f.field(
+      "warm_up", warm_up, Range{0, 1e6},
+      "supervised updates on 500 worked demonstrations of base.tasks that make one base for all rows; 0 = none, and "
+      "four worked examples before every question");
   f.field("suite", suite, "suite of benchmarks instead of base.test where task = none, such as math5");
+  f.field("templates", templates,
+          "further prompt templates to evaluate the untrained base with where task = none, a row each, such as plain");
   f.field("test_limit", test_limit, Range{0, 1e9},
           "number of problems per file or benchmark where task = none, from the first, for a trial; 0 = all");
 }
@@ -95,10 +106,10 @@ void StudyConfig::fields(Fields& f) {
   f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run: 0, 1, ...");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
-  f.field(
-      "columns", columns,
-      "table columns: greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated, unparseable "
-      "(:SOURCE, :* or :macro for sources), steps_to@SHARE, val_at@SHARE, steps_to_val@SHARE; empty = all available");
+  f.field("columns", columns,
+          "table columns: greedy, mean@N, pass@K, mixed@K, frontier@K, reached@SHARE, entropy, length, truncated, "
+          "unparseable (:SOURCE, :* or :macro for sources), matched_pass@K, steps_to@SHARE, val_at@SHARE, "
+          "steps_to_val@SHARE; empty = all available");
   f.field("compare", compare, "columns compared with the reference; empty = greedy and mean@N");
   f.field("metric", metric, "metric shown in maps and bars");
   f.field("problems", problems, "problem ids for kind case; empty = two problems that the rows answer differently");
@@ -107,6 +118,10 @@ void StudyConfig::fields(Fields& f) {
   f.field("jobs", jobs, Range{1, 1024}, "runs in parallel, one process each");
   f.field("device", device, "device to run on: cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads per run; 0 = all cores divided among jobs");
+  f.field("gates", gates,
+          "conditions under which the study can say something, such as \"base.mixed@16 >= 0.5\": ROW.QUANTITY, or two "
+          "with - or /, then >= or <= and a number; a failed gate of the base alone ends the study before training");
+  f.section("decide", decide);
   f.section("base", base);
   f.section("evaluate", evaluate);
 }
@@ -145,7 +160,28 @@ void check_frontiers(const StudyConfig& c) {
   }
 }
 
+// What a gate speaks of must stand in the table.
+void check_gates_of(const StudyConfig& c) {
+  for (const std::string& text : c.gates) {
+    for (const StudyGate::Term& term : parse_gate(text).terms) {
+      const bool row = term.row == "base" || std::ranges::find(c.runs, term.row) != c.runs.end();
+      const bool column = c.columns.empty() || std::ranges::find(c.columns, term.quantity) != c.columns.end();
+      if (row && column) continue;
+      throw Error(ErrorKind::config, str("gate \"", printable(text), "\": ", row ? "column " : "row ",
+                                         printable(row ? term.quantity : term.row), " is not in ",
+                                         row ? "columns" : "runs", "; add it, or change the gate"));
+    }
+  }
+  if (c.decide.row.empty() || std::ranges::find(c.runs, c.decide.row) != c.runs.end()) return;
+  throw Error(ErrorKind::config, str("decide.row = \"", printable(c.decide.row), "\" is not in runs"));
+}
+
 }  // namespace
+
+bool StudyConfig::asks_for(const std::string& quantity) const {
+  const auto named = [&](const std::string& column) { return parse_quantity(column).name == quantity; };
+  return std::ranges::any_of(columns, named) || std::ranges::any_of(compare, named);
+}
 
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
@@ -178,12 +214,28 @@ void StudyConfig::validate() const {
                                        ": the base is asked as often as the runs at least; raise it, or 0"));
   }
   check_frontiers(*this);
+  check_gates_of(*this);
   if (base.embedded()) {
     if (!base.suite.empty()) {
       throw Error(ErrorKind::config,
                   "base.suite and base.task exclude each other: the embedded task has its own test problems");
     }
+    if (!base.tasks.empty()) {
+      throw Error(ErrorKind::config, "base.tasks and base.task exclude each other: one makes tasks for a checkpoint");
+    }
+    if (!base.templates.empty()) {
+      throw Error(ErrorKind::config,
+                  "base.templates and base.task exclude each other: the embedded task has one prompt, plain");
+    }
     return;
+  }
+  for (const std::string& name : base.tasks) text_task_called(name);
+  if (base.warm_up > 0 && base.tasks.empty()) {
+    throw Error(ErrorKind::config, "base.warm_up needs base.tasks, whose worked demonstrations it learns");
+  }
+  if (!base.tasks.empty() && (!base.suite.empty() || !base.train.empty() || !base.val.empty() || !base.test.empty())) {
+    throw Error(ErrorKind::config,
+                "base.tasks makes its own problems: leave out base.train, base.val, base.test and base.suite");
   }
   if (!base.suite.empty() && !base.test.empty()) {
     throw Error(ErrorKind::config, "base.suite and base.test exclude each other: give one of them");
@@ -193,7 +245,7 @@ void StudyConfig::validate() const {
                 "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
                 "\"register_chains\", the embedded task)");
   }
-  if (base.train.empty() || (base.test.empty() && base.suite.empty())) {
+  if (base.tasks.empty() && (base.train.empty() || (base.test.empty() && base.suite.empty()))) {
     throw Error(ErrorKind::config,
                 "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
                 "base.test and base.suite");

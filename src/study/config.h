@@ -8,8 +8,10 @@
 
 #include "base/text/fields.h"
 #include "data/tasks/register_chains.h"
+#include "data/tasks/task.h"
 #include "records/eval_config.h"
 #include "report/study_figures.h"
+#include "study/protocol.h"
 
 namespace ucas {
 
@@ -27,9 +29,14 @@ struct StudyBase {
   std::string model;  // task = none: a Hugging Face checkpoint directory ...
   std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
-  int64_t samples = 0;     // of each problem from the base, more than `evaluate` asks; 0 = the same
-  std::string suite;       // instead of `test`: benchmarks (evaluate/benchmark.h)
-  int64_t test_limit = 0;  // of the files together, or of each benchmark, for a trial; 0 = all
+  std::vector<std::string>
+      tasks;                     // instead of files: tasks for pretrained models (data/tasks/registry.h), all together
+  TextTaskOptions task_options;  // of these
+  int64_t warm_up = 0;           // supervised updates on demonstrations of `tasks`, before any run: one for all
+  int64_t samples = 0;           // of each problem from the base, more than `evaluate` asks; 0 = the same
+  std::string suite;             // instead of `test`: benchmarks (evaluate/benchmark.h)
+  std::vector<std::string> templates;  // the base once more with each of these prompts, a row each
+  int64_t test_limit = 0;              // of the files together, or of each benchmark, for a trial; 0 = all
   void fields(Fields& f);
   bool embedded() const { return task != Task::none; }
   TaskKind kind() const;  // of an embedded task
@@ -53,12 +60,15 @@ struct StudyConfig {
   std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
   int64_t jobs = 1;                   // runs side by side, each in a process of its own
   std::string device = "cpu";
-  int64_t threads = 0;  // of a run; 0 = cores / jobs
+  int64_t threads = 0;             // of a run; 0 = cores / jobs
+  std::vector<std::string> gates;  // study/protocol.h; those of the base end the study before it trains
+  StudyDecision decide;
   StudyBase base;
   EvalConfig evaluate;
   void fields(Fields& f);
   void validate() const;
-  bool is(const std::string& name) const;  // one of its kinds
+  bool is(const std::string& name) const;            // one of its kinds
+  bool asks_for(const std::string& quantity) const;  // a column or comparison of that name
 };
 
 // One row of the study's table: a config and what is set on top of it.

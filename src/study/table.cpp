@@ -11,6 +11,7 @@
 #include "compare/pairing.h"
 #include "compare/run_answers.h"
 #include "core/metrics.h"
+#include "stats/intervals.h"
 
 namespace ucas {
 
@@ -112,6 +113,42 @@ void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable&
   }
 }
 
+// pass@K at matched accuracy, of the evaluation that the study calls "matched".
+void add_matched_figures(const std::vector<RunGroup>& groups, const StudyTable& table,
+                         std::vector<AnswerGroup>& answers) {
+  std::vector<std::string> columns = table.columns;
+  columns.insert(columns.end(), table.compare.begin(), table.compare.end());
+  for (const std::string& column : columns) {
+    const Quantity quantity = parse_quantity(column);
+    if (quantity.name != "matched_pass") continue;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (RunAnswers& run : answers[g].runs) {
+        const auto record = std::ranges::find(groups[g].runs, run.name, [](const RunRecord* r) { return r->path; });
+        const EvalRecord* matched = evaluation_called(**record, "matched");
+        if (!matched) continue;
+        run.figures[column] =
+            value_of(answers_of(**record, *matched), parse_quantity(str("pass@", quantity.at, ":macro")));
+      }
+    }
+  }
+}
+
+std::string title_of(const TableOptions& options, const std::string& row) {
+  const auto found = options.titles.find(row);
+  return found == options.titles.end() ? row : found->second;
+}
+
+void add_gates(StudyTable& table) {
+  std::vector<StudyGate> gates;
+  for (const std::string& text : table.options.gates) gates.push_back(parse_gate(text));
+  table.gates = check_gates(gates, [&](const std::string& row, const std::string& quantity) {
+    const auto found = std::ranges::find(table.rows, title_of(table.options, row), &StudyRow::title);
+    const auto column = std::ranges::find(table.columns, quantity);
+    if (found == table.rows.end() || column == table.columns.end()) return kUnknown;
+    return found->cells[static_cast<size_t>(column - table.columns.begin())].mean;
+  });
+}
+
 // How the runs were evaluated; the base may have been asked more often.
 void describe_evaluation(const std::vector<RunGroup>& groups, StudyTable& table) {
   for (const RunGroup& group : groups) {
@@ -138,7 +175,8 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
   for (const AnswerGroup& group : answers) {
     if (group.trained) continue;
-    for (const RunAnswers& run : group.runs) bases[run.label.base] = by_key(run);
+    // The first: the same base may stand below with another prompt.
+    for (const RunAnswers& run : group.runs) bases.try_emplace(run.label.base, by_key(run));
   }
   for (AnswerGroup& group : answers) {
     for (RunAnswers& run : group.runs) {
@@ -150,7 +188,7 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
         ProblemAnswers& own = run.problems[problem - run.problems.data()];
         own.base_samples = found->second->samples;
         own.base_correct = found->second->correct;
-        own.is_base = !group.trained;
+        own.is_base = found->second == problem;
       }
     }
   }
@@ -225,6 +263,60 @@ double training_value(const StepTable& steps, const Quantity& quantity) {
   return kUnknown;
 }
 
+namespace {
+
+std::string axis_value(const StudyTable& table, size_t row, size_t axis) { return table.settings[row][axis].second; }
+
+// Whether the row has the lowest or the highest of an axis' numbers. An axis of words has no ends.
+bool at_edge(const StudyTable& table, const std::vector<size_t>& rows, size_t row, size_t axis) {
+  std::vector<double> values;
+  double own = kUnknown;
+  for (size_t i : rows) {
+    const std::string text = axis_value(table, i, axis);
+    char* end = nullptr;
+    values.push_back(std::strtod(text.c_str(), &end));
+    if (text.empty() || *end != '\0') return false;
+    if (i == row) own = values.back();
+  }
+  const auto [low, high] = std::ranges::minmax(values);
+  return low < high && (own == low || own == high);
+}
+
+// The expected highest of `count` draws of a normal distribution (Blom 1958).
+double highest_normal(size_t count) {
+  return normal_quantile((static_cast<double>(count) - 0.375) / (static_cast<double>(count) + 0.25));
+}
+
+}  // namespace
+
+std::optional<BestCell> best_cell(const StudyTable& table) {
+  const auto column = std::ranges::find(table.columns, table.options.metric);
+  if (table.options.axes.empty() || column == table.columns.end() || !parse_quantity(*column).is_share()) return {};
+  const auto c = static_cast<size_t>(column - table.columns.begin());
+  std::vector<size_t> rows;
+  std::vector<double> variances;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const StudyCell& cell = table.rows[i].cells[c];
+    const auto& settings = table.settings[i];
+    const bool of_grid = std::ranges::none_of(settings, [](const auto& s) { return s.second.empty(); });
+    if (!table.rows[i].trained || !of_grid || std::isnan(cell.mean)) continue;
+    rows.push_back(i);
+    if (!std::isnan(cell.deviation)) {
+      variances.push_back(cell.deviation * cell.deviation / static_cast<double>(cell.known()));
+    }
+  }
+  if (rows.size() < 2) return {};
+  BestCell best{rows.front(), rows.size(), {}, kUnknown};
+  for (size_t i : rows) {
+    if (table.rows[i].cells[c].mean > table.rows[best.row].cells[c].mean) best.row = i;
+  }
+  for (size_t a = 0; a < table.options.axes.size(); ++a) {
+    if (at_edge(table, rows, best.row, a)) best.at_edge.push_back(table.options.axes[a]);
+  }
+  if (!variances.empty()) best.by_chance = highest_normal(rows.size()) * std::sqrt(mean_of(variances));
+  return best;
+}
+
 StudyTable study_table(const std::vector<std::string>& paths, const TableOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
@@ -245,6 +337,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
   table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
   add_training_figures(groups, table, answers);
+  add_matched_figures(groups, table, answers);
   if (asks_for_frontier(table)) add_base_counts(answers);
   size_t reference = groups.size();
   for (size_t i = groups.size(); i-- > 0;) {
@@ -256,9 +349,12 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
     for (const std::string& axis : options.axes) settings.emplace_back(axis, groups[i].runs[0]->setting(axis));
     table.settings.push_back(std::move(settings));
   }
+  add_gates(table);
   if (reference == groups.size()) return table;
   table.reference = groups[reference].title;
   compare_rows(table, answers, reference);
+  const StudyDecision& decision = options.decide;
+  if (!decision.row.empty()) table.decision = decide(table, title_of(options, decision.row), decision);
   return table;
 }
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compare/contrast.h"
 #include "compare/groups.h"
+#include "study/protocol.h"
 
 namespace ucas {
 
@@ -21,6 +24,9 @@ struct TableOptions {
   std::string metric = "greedy";
   bool each_seed = false;  // every run a row of the document too
   CompareOptions statistics;
+  std::vector<std::string> gates;             // study/protocol.h
+  std::map<std::string, std::string> titles;  // of rows by their names in the study, for gates and the decision
+  StudyDecision decide;
 };
 
 // The columns that `column` stands for: "greedy:*" becomes "greedy:aime24" ...
@@ -53,11 +59,25 @@ struct StudyTable {
   std::vector<std::string> columns, compare;  // expanded
   std::vector<StudyRow> rows;
   std::string reference;
+  std::vector<GateResult> gates;
+  std::string decision;     // "" where none was asked for
   int64_t comparisons = 0;  // of all rows and compared columns: the family of Holm's correction
   std::vector<std::vector<std::pair<std::string, std::string>>> settings;  // of each row, where there are axes
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;
 };
+
+// The row of a grid whose metric, a share, is highest. What was chosen as the highest of several is too high for its
+// own runs, and an optimum at an end of an axis may lie beyond it.
+struct BestCell {
+  size_t row = 0, cells = 0;         // among the table's rows; rows of the grid that have the metric
+  std::vector<std::string> at_edge;  // axes of several values where the row has the lowest or the highest
+  // How far the highest of as many cells lies above their mean where all are equal, by the deviation of a cell's mean
+  // over its runs; unknown where no cell has several runs.
+  double by_chance = kUnknown;
+};
+// None where there are no axes, fewer than two cells, or the metric is no share.
+std::optional<BestCell> best_cell(const StudyTable& table);
 
 // `runs`: run directories in the order of the rows.
 StudyTable study_table(const std::vector<std::string>& runs, const TableOptions& options);

@@ -66,6 +66,15 @@ std::vector<std::string> column_notes(const StudyTable& table) {
         "choose these. The base's own row is the control: the base asked again, by the K samples that are left. It is "
         "what a model that learned nothing gets.");
   }
+  if (has([](const Quantity& q) { return q.name == "mixed"; })) {
+    notes.emplace_back(
+        "mixed@K: K samples of a problem are neither all right nor all wrong, mean over the ways to choose them.");
+  }
+  if (has([](const Quantity& q) { return q.name == "matched_pass"; })) {
+    notes.emplace_back(
+        "matched_pass@K: pass@K, mean over the sources, at matched accuracy: of each run's checkpoint whose validation "
+        "is nearest to the lowest final one among the rows of its base and seed.");
+  }
   if (has([](const Quantity& q) { return q.name == "reached"; })) {
     notes.emplace_back("reached@A: share of runs whose greedy accuracy is at least A.");
   }
@@ -147,6 +156,40 @@ std::string grid_table(const StudyTable& table) {
              last(table.options.axes[across]), "\n\n", out.markdown());
 }
 
+// What to think of the best cell.
+std::string winner_note(const StudyTable& table) {
+  const std::optional<BestCell> best = best_cell(table);
+  if (!best) return "";
+  const StudyRow& row = table.rows[best->row];
+  std::string text = str("\nThe highest of ", best->cells, " cells is \"", markdown_text(row.title),
+                         "\". Being chosen makes its figure too high (winner's bias): compare it by fresh runs.");
+  if (!std::isnan(best->by_chance)) {
+    text += str(" If all cells were equal, the highest would lie ", number_text(best->by_chance, true),
+                " points above their mean.");
+  }
+  for (const std::string& axis : best->at_edge) {
+    text += str(" ", axis, " is at the edge of the grid: the best may lie beyond it.");
+  }
+  return text + "\n";
+}
+
+// What had to hold, and what follows.
+std::string protocol_text(const StudyTable& table) {
+  std::string text;
+  bool all = true;
+  for (const GateResult& gate : table.gates) {
+    text += str("- ", gate.held ? "held" : "**failed**", ", ", markdown_text(gate_text(gate)), "\n");
+    all = all && gate.held;
+  }
+  if (!text.empty()) {
+    text = str("\n## Gates\n\n", text,
+               all ? "" : "\nA gate failed: what the study asks about is not there, and nothing is concluded.\n");
+  }
+  if (table.decision.empty()) return text;
+  const std::string decision = all ? table.decision : "undecided, as a gate failed: " + table.decision;
+  return text + str("\n## Decision\n\n", markdown_text(decision), "\n");
+}
+
 bool has_bases(const StudyTable& table) {
   return std::ranges::any_of(table.rows, [](const StudyRow& row) {
     return std::ranges::any_of(row.runs, [](const RunLabel& label) { return !label.base.empty(); });
@@ -217,9 +260,9 @@ std::string table_markdown(const StudyTable& table) {
   Table main = main_table(table);
   main.caption = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table), ".");
   main.notes = column_notes(table);
-  std::string out = main.markdown() + grid_table(table) + deviations_table(table);
+  std::string out = main.markdown() + grid_table(table) + winner_note(table) + deviations_table(table);
   if (table.options.each_seed) out += seed_table(table);
-  return out + comparison_table(table);
+  return out + comparison_table(table) + protocol_text(table);
 }
 
 std::string table_csv(const StudyTable& table) {

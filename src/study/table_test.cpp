@@ -93,6 +93,71 @@ TEST(study_table, the_frontier_is_what_the_own_base_did_not_solve_and_the_base_a
   EXPECT_NE(table_markdown(table).find("The base's own row is the control"), std::string::npos);
 }
 
+// The same base stands below itself, asked with another prompt: what the runs are held against is the first.
+TEST(study_table, a_base_with_another_prompt_is_a_row_and_not_the_base_of_the_runs) {
+  testing::TemporaryDirectory home;
+  const std::vector<std::string> runs = {
+      write_run(home, "base", "base", -1, "", 0, {0, 0, 1, 8}),
+      write_run(home, "base-plain", "base, plain", -1, "", 2, {8, 8, 8, 8}),
+      write_run(home, "one-seed0", "one", 0, "0.1", 2, {8, 0, 8, 0}),
+  };
+  TableOptions options;
+  options.columns = {"frontier@4", "greedy"};
+  const StudyTable table = study_table(runs, options);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[1].title, "base, plain");
+  EXPECT_EQ(table.rows[1].cells[1].mean, 0.5);
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[0].mean, 0.5 / 4);
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[0].mean, 2.5 / 4);  // as a model, against the first
+  EXPECT_DOUBLE_EQ(table.rows[2].cells[0].mean, 1.5 / 4);
+  EXPECT_EQ(table.reference, "one");
+}
+
+TEST(study_table, mixed_counts_samples_that_are_neither_all_right_nor_all_wrong) {
+  testing::TemporaryDirectory home;
+  TableOptions options;
+  options.columns = {"mixed@2", "mixed@8", "mixed@16"};
+  const StudyTable table = study_table({write_run(home, "m", "m", 0, "0.1", 0, {0, 8, 4, 1})}, options);
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[0].mean, (16.0 / 28 + 7.0 / 28) / 4);  // pairs of a right and a wrong one
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[1].mean, 0.5);
+  EXPECT_TRUE(std::isnan(table.rows[0].cells[2].mean));
+}
+
+TEST(study_table, pass_at_matched_accuracy_is_of_the_evaluation_of_that_name_and_gates_and_decision_are_printed) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs = {write_run(home, "base", "base", -1, "", 0, {0, 0, 1, 8})};
+  for (int seed : {0, 1, 2}) {
+    runs.push_back(write_run(home, str("dapo-seed", seed), "DAPO", seed, "0.1", 2, {4, 4, 0, seed}));
+    const std::string earlier = write_run(home, str("earlier", seed), "DAPO", seed, "0.1", 2, {1, 0, 0, 8});
+    for (const char* ending : {".json", ".jsonl"}) {
+      write_file(path_join(runs.back(), str("eval/matched", ending)),
+                 read_file(path_join(earlier, str("eval/test", ending))));
+    }
+  }
+  for (int seed : {0, 1, 2}) {
+    runs.push_back(write_run(home, str("ucas-seed", seed), "UCAS", seed, "0.2", 2, {4, 4, 0, seed % 2}));
+  }
+  TableOptions options;
+  options.columns = {"mean@8", "matched_pass@8", "mixed@8"};
+  options.compare = {"mean@8"};
+  options.gates = {"base.mean@8 >= 0.25", "dapo.matched_pass@8 - base.mean@8 <= 0.1"};
+  options.titles = {{"dapo", "DAPO"}, {"ucas", "UCAS"}};
+  options.decide = {"ucas", 0.01, 0.033};
+  const StudyTable table = study_table(runs, options);
+  EXPECT_TRUE(std::isnan(table.rows[0].cells[1].mean));
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].mean, 0.5);
+  EXPECT_TRUE(std::isnan(table.rows[2].cells[1].mean));
+  ASSERT_EQ(table.gates.size(), 2u);
+  EXPECT_TRUE(table.gates[0].held);
+  EXPECT_FALSE(table.gates[1].held);
+  EXPECT_NE(table.gates[1].value, table.gates[0].value);
+  const std::string text = table_markdown(table);
+  for (const char* part : {"- held, base.mean@8 >= 0.25: 0.281", "- **failed**, dapo.matched\\_pass@8",
+                           "nothing is concluded", "## Decision", "undecided, as a gate failed: "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
 // A run that never arrives counts: leaving it out would make the row that fails look quick.
 TEST(study_table, a_run_that_never_reaches_an_accuracy_counts_as_one_step_more_than_it_was_to_take) {
   testing::TemporaryDirectory home;
@@ -189,6 +254,43 @@ TEST(study_table, the_table_holds_rows_means_comparison_seeds_and_the_map) {
   EXPECT_NE(csv.find("test,hi|gh,,all,greedy,0.875,"), std::string::npos) << csv;
   EXPECT_NE(table_tex(table).find("low & 37.5 $\\pm$ 17.7"), std::string::npos) << table_tex(table);
   EXPECT_NE(table_text(table).find("greedy %"), std::string::npos);
+}
+
+// A grid of one method: rows of several seeds, `right` of four problems each.
+StudyTable grid_of(const testing::TemporaryDirectory& home, const std::vector<std::pair<std::string, int>>& cells) {
+  std::vector<std::string> runs = {write_run(home, "base", "base", -1, "", 0)};
+  for (const auto& [alpha, right] : cells) {
+    for (int seed : {0, 1}) {
+      runs.push_back(
+          write_run(home, str("a", alpha, "-seed", seed), str("alpha ", alpha), seed, alpha, right + seed % 2));
+    }
+  }
+  TableOptions options;
+  options.axes = {"method.alpha", "method.beta"};
+  return study_table(runs, options);
+}
+
+TEST(study_table, the_best_cell_of_a_grid_is_said_to_be_chosen_and_at_an_edge) {
+  testing::TemporaryDirectory home;
+  const StudyTable table = grid_of(home, {{"0.1", 0}, {"0.2", 1}, {"0.4", 3}});
+  const std::optional<BestCell> best = best_cell(table);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(table.rows[best->row].title, "alpha 0.4");
+  EXPECT_EQ(best->cells, 3u);
+  EXPECT_EQ(best->at_edge, std::vector<std::string>{"method.alpha"});  // beta has one value
+  // Each cell: two runs a quarter apart, deviation sqrt(2) / 8 and of their mean 1 / 8; Blom's highest of three 0.869.
+  EXPECT_NEAR(best->by_chance, 0.8694 / 8, 1e-4);
+  const std::string text = table_markdown(table);
+  EXPECT_NE(text.find("The highest of 3 cells is \"alpha 0.4\""), std::string::npos) << text;
+  EXPECT_NE(text.find("10.9 points above their mean. method.alpha is at the edge"), std::string::npos) << text;
+}
+
+TEST(study_table, a_best_cell_inside_its_grid_has_no_edge_and_one_cell_is_no_choice) {
+  testing::TemporaryDirectory home, alone;
+  const std::optional<BestCell> best = best_cell(grid_of(home, {{"0.1", 0}, {"0.2", 3}, {"0.4", 1}}));
+  ASSERT_TRUE(best);
+  EXPECT_TRUE(best->at_edge.empty());
+  EXPECT_FALSE(best_cell(grid_of(alone, {{"0.1", 0}})));
 }
 
 TEST(study_table, the_deviation_says_whether_it_is_over_bases_seeds_or_both) {

@@ -39,6 +39,8 @@ void make_view(const RunView& view) {
     std::string shown;
     if (name.starts_with("step-")) shown = name;
     if (name.starts_with(view.stored_eval + ".")) shown = view.eval + name.substr(view.stored_eval.size());
+    const bool matched = !view.stored_matched.empty() && name.starts_with(view.stored_matched + ".");
+    if (matched) shown = "matched" + name.substr(view.stored_matched.size());
     if (!shown.empty()) link(path_join(stored, name), path_join(view.view, path_join("eval", shown)));
   }
   if (!view.study_json.empty()) write_file(path_join(view.view, "study.json"), view.study_json);

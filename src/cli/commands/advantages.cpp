@@ -19,6 +19,7 @@
 #include "methods/apply.h"
 #include "records/run/step_data.h"
 #include "records/run/step_methods.h"
+#include "report/methods_figure.h"
 
 namespace ucas {
 
@@ -32,6 +33,7 @@ struct AdvantagesConfig {
   bool save = false;
   bool table = false;
   double rare = 0.25;
+  std::string page;
   void fields(Fields& f) {
     f.field(
         "method", method,
@@ -41,9 +43,13 @@ struct AdvantagesConfig {
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
     f.field("json", json, "print everything as one JSON object with all responses");
     f.field("save", save,
-            "write the advantages to step-N.methods.json next to the step for `ucas report`; print no comparison");
+            "write for `ucas report`, and print no comparison: the advantages to step-N.methods.json next to the step, "
+            "under --table the table to RUN/signals/methods-table.json");
     f.field("table", table,
             "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
+    f.field("page", page,
+            "Markdown file to also write the table to as a page, with a figure and a CSV of the same name next to the "
+            "page, under --table; empty = none");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of right responses in a group for a right response to be rare, under --table");
   }
@@ -191,6 +197,44 @@ void save_methods(const std::string& path, const StepData& data, std::span<const
           grouped(data.batch.token_count()), " tokens\n"));
 }
 
+// The page, and next to it the figure as SVG and its numbers as CSV.
+void write_page(const MethodsTable& table, const std::string& file, const Words& words) {
+  if (!file.ends_with(".md")) {
+    throw Error(ErrorKind::usage,
+                str("--page ", printable(file), ": expected the name of a Markdown file, one that ends in .md"));
+  }
+  const std::string stem = file.substr(0, file.size() - 3), name = stem.substr(stem.find_last_of('/') + 1);
+  std::string command = "ucas advantages";
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--page") {
+      ++i;
+    } else if (!words[i].starts_with("--page=")) {
+      command += " " + words[i];
+    }
+  }
+  const StudyFigure figure = methods_figure(table);
+  write_output(file, methods_page(table, name, command));
+  write_output(stem + ".svg", figure.svg);
+  write_output(stem + ".csv", figure.csv);
+}
+
+void show_table(const AdvantagesConfig& config, const std::string& path, const Words& words) {
+  const MethodsTable table =
+      methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
+  if (!config.page.empty()) write_page(table, config.page, words);
+  if (!config.save) {
+    out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
+    return;
+  }
+  if (!is_directory(path)) {
+    throw Error(ErrorKind::usage,
+                str(printable(path, 400), ": --table --save writes into a run, expected a run directory"));
+  }
+  const std::string file = methods_table_file(path);
+  write_file(file, methods_table_json(table, path));
+  out(str(printable(file, 400), ": ", table.rows.size(), " methods, ", methods_extent(table), "\n"));
+}
+
 }  // namespace
 
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
@@ -210,19 +254,16 @@ int run_advantages(const Words& words) {
     throw Error(ErrorKind::usage, str("advantages: expected one STEP.jsonl or run directory, got ",
                                       line.positionals.size(), "; see ucas advantages --help"));
   }
-  if (config.save && config.table) throw Error(ErrorKind::usage, "--save and --table: give one of them");
   if (config.table) {
     if (!of_method.empty()) {
       throw Error(ErrorKind::usage,
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
-    const std::string& path = line.positionals[0];
-    const MethodsTable table =
-        methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
-    out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
+    show_table(config, line.positionals[0], words);
     return kDone;
   }
+  if (!config.page.empty()) throw Error(ErrorKind::usage, "--page is of --table: give both");
   if (config.save && config.json) throw Error(ErrorKind::usage, "--save and --json: give one of them");
   bool any_differs = false;
   for (const std::string& path :

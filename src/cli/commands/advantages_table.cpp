@@ -4,16 +4,17 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "base/files/hash.h"
 #include "base/str.h"
 #include "base/text/json.h"
 #include "methods/apply.h"
 #include "methods/first_update.h"
 #include "objective/advantage/implicit_prm.h"
-#include "results/table.h"
+#include "records/run/step_data.h"
+#include "report/methods_figure.h"
 
 namespace ucas {
 
@@ -60,8 +61,11 @@ std::vector<Entry> chosen_entries(std::span<const std::string> only) {
   for (const std::string& word : only) {
     const size_t colon = std::min(word.find(':'), word.size());
     const MethodRow& row = find_method(word.substr(0, colon));
-    const std::string preset = colon < word.size() ? word.substr(colon + 1) : row.presets.front();
-    if (&row != &reference() || preset != row.presets.front()) entries.push_back(entry(row.name, preset));
+    const std::string variant = colon < word.size() ? word.substr(colon + 1) : row.presets.front();
+    if (&row == &reference() && variant == row.presets.front()) continue;
+    const std::vector<std::string> placebos = placebos_of(*row.make(row.presets.front()));
+    const bool placebo = std::ranges::find(placebos, variant) != placebos.end();
+    entries.push_back(placebo ? entry(row.name, row.presets.front(), variant) : entry(row.name, variant));
   }
   return entries;
 }
@@ -155,6 +159,7 @@ void compare_all(std::span<const std::string> files, std::vector<Entry>& entries
       if (lacks[i].empty())
         add_step(batch, table.rare, a, asked_by(*entries[i].method, batch), sums[i + 1], rows[i + 1]);
     }
+    table.files.emplace_back(file.substr(file.find_last_of('/') + 1), hash_of_file(file));
     table.steps += 1;
     table.groups += std::ssize(batch.groups);
     table.responses += std::ssize(batch.responses);
@@ -187,52 +192,13 @@ MethodsTable methods_table(std::span<const std::string> files, double rare, std:
 std::string methods_table_text(const MethodsTable& table, const std::string& source) {
   const AgainstDapo& dapo = table.rows.front();
   std::string text =
-      str(source, ": ", many(table.steps, "saved step"), ", ", grouped(table.groups), " prompts, ",
-          grouped(table.responses), " responses, ", grouped(dapo.tokens),
-          " tokens\n  what each method asks of a token at the first update, ",
+      str(source, ": ", methods_extent(table), "\n  what each method asks of a token at the first update, ",
           "compared with DAPO; rare: right where at most ", percent(table.rare, 0), " of the prompt's responses are, ",
           grouped(dapo.rare), " of ", grouped(dapo.rare + dapo.other), " right responses\n\n");
-  Table out{{"method", "", "correlation", "mean |A|", "net push", "sign turned", "silenced", "rare right lowered",
-             "other right lowered"},
-            {},
-            "llr"};
-  for (const AgainstDapo& row : table.rows) {
-    out.add({row.name, row.variant, Cell::decimal(row.correlation, 3),
-             Cell::decimal(row.size, 3).with(&Cell::after, " x"), Cell::decimal(row.net, 4, true),
-             share_text(row.turned, row.tokens), share_text(row.silenced, row.tokens),
-             share_text(row.rare_lowered, row.rare), share_text(row.other_lowered, row.other)});
-  }
-  text += out.text("  ");
+  text += methods_rows(table).text("  ");
   if (!table.left_out.empty()) text += str("\n  left out, as the steps do not hold what they need\n");
   for (const std::string& line : table.left_out) text += str("    ", line, "\n");
   return text;
-}
-
-std::string methods_table_json(const MethodsTable& table, const std::string& source) {
-  OrderedJson json = {{"format", "ucas-methods-table-1"},
-                      {"source", source},
-                      {"steps", table.steps},
-                      {"prompts", table.groups},
-                      {"responses", table.responses},
-                      {"rare_share", table.rare},
-                      {"methods", OrderedJson::array()},
-                      {"left_out", table.left_out}};
-  for (const AgainstDapo& row : table.rows) {
-    json["methods"].push_back({{"method", row.name},
-                               {"variant", row.variant},
-                               {"correlation", row.correlation},
-                               {"size", row.size},
-                               {"net", row.net},
-                               {"tokens", row.tokens},
-                               {"sign_turned", row.turned},
-                               {"silenced", row.silenced},
-                               {"woken", row.woken},
-                               {"rare_right", row.rare},
-                               {"rare_right_lowered", row.rare_lowered},
-                               {"other_right", row.other},
-                               {"other_right_lowered", row.other_lowered}});
-  }
-  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

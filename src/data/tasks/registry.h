@@ -33,14 +33,16 @@ constexpr auto names(TextTaskKind) { return std::to_array<const char*>({UCAS_TEX
 #undef UCAS_NAME
 
 std::unique_ptr<TextTask> make_text_task(TextTaskKind kind);
-const char* grader_of(TextTaskKind kind);  // its name in options
+TextTaskKind text_task_called(const std::string& name);  // Error(ErrorKind::config) naming those there are
+const char* grader_of(TextTaskKind kind);                // its name in options
 const char* about(TextTaskKind kind);
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
 // Worked examples of the train split, for the place before a question (data/prompts/few_shot.h).
 constexpr int64_t kWorkedExamples = 4;
-std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options);
+std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options,
+                                       int64_t count = kWorkedExamples);
 // Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer, data_source}, shots.jsonl {problem, response} and
 // task.toml (the options).
 void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options);

@@ -118,8 +118,8 @@ std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions&
   return draw(kind, options, split, count, static_cast<int>(split));
 }
 
-std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options) {
-  std::vector<TextProblem> examples = draw(kind, options, Split::train, kWorkedExamples, kExamplesStream);
+std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options, int64_t count) {
+  std::vector<TextProblem> examples = draw(kind, options, Split::train, count, kExamplesStream);
   for (TextProblem& example : examples) {
     if (example.worked.empty()) example.worked = str("The answer is ", example.answer, ".");
   }
@@ -138,6 +138,15 @@ void write_text_task(const std::string& directory, TextTaskKind kind, const Text
   };
   make_directories(directory);
   for (const auto& [name, text] : files) write_file(path_join(directory, name), text);
+}
+
+TextTaskKind text_task_called(const std::string& name) {
+  constexpr auto known = names(TextTaskKind{});
+  const std::vector<std::string> all(known.begin(), known.end());
+  const auto found = std::ranges::find(all, name);
+  if (found != all.end()) return static_cast<TextTaskKind>(found - all.begin());
+  throw Error(ErrorKind::config,
+              str("task \"", printable(name), "\": expected one of ", join(all, ", "), did_you_mean(name, all)));
 }
 
 std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {

@@ -13,6 +13,7 @@
 #include "hf/model_config.h"
 #include "results/table.h"
 #include "study/engine/plan.h"
+#include "study/engine/text_tasks.h"
 #include "study/jobs.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -132,8 +133,25 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
   }
   const std::vector<Problem> problems = problems_of(evaluation);
   check_choices(plan.config(), problems);
-  return text + line("test", problems_text(what, problems, tokenizer, evaluation.prompt_template,
-                                           shape.max_position_embeddings - 1, counts.test));
+  text += line("test", problems_text(what, problems, tokenizer, evaluation.prompt_template,
+                                     shape.max_position_embeddings - 1, counts.test));
+  for (const StudyBaseRow& row : plan.base_rows()) {
+    text += line("", problems_text(row.row, problems, tokenizer, row.evaluation.prompt_template,
+                                   shape.max_position_embeddings - 1, ignored));
+  }
+  return text;
+}
+
+// Of base.tasks, before they are made.
+std::string tasks_to_make(const StudyPlan& plan, Counts& counts) {
+  const StudyBase& base = plan.config().base;
+  const auto tasks = static_cast<int64_t>(base.tasks.size());
+  const TextTaskOptions& o = base.task_options;
+  counts = {tasks * o.count_train, tasks * o.count_test};
+  return line("base", base.model) +
+         line("tasks",
+              str(join(base.tasks, ", "), ": ", grouped(o.count_train), " training, ", grouped(o.count_dev),
+                  " dev and ", grouped(o.count_test), " test problems each; to be made in ", plan.text_tasks_home()));
 }
 
 std::string embedded_base_text(const StudyPlan& plan, Counts& counts) {
@@ -163,7 +181,10 @@ std::string check_study(const StudyPlan& plan) {
   const StudyConfig& c = plan.config();
   Counts counts;
   std::string text = str("study ", plan.study().name, ": ", c.title, " (", join(c.kind, ", "), ")\n\n");
-  text += c.base.embedded() ? embedded_base_text(plan, counts) : given_base(plan, counts);
+  const bool to_make = !c.base.tasks.empty() && !exists(text_task_shots(plan.text_tasks_home()));
+  text += c.base.embedded() ? embedded_base_text(plan, counts)
+          : to_make         ? tasks_to_make(plan, counts)
+                            : given_base(plan, counts);
   const EvalConfig& e = plan.tasks().front().evaluation.config;
   const int64_t of_base = plan.base_evaluation().config.samples;
   double each = static_cast<double>(counts.test) * static_cast<double>((e.greedy ? 1 : 0) + e.samples) *

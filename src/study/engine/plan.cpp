@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
+#include "study/engine/text_tasks.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -66,9 +68,14 @@ bool told_runs_apart(const FieldValue& field) {
 }  // namespace
 
 StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(study_.config)) {
-  const StudyConfig& c = study_.config;
+  StudyConfig& c = study_.config;
   find_starts();
-  if (!c.base.embedded()) {
+  if (!c.base.tasks.empty()) {
+    data_hash_ = text_tasks_hash(c.base);
+    c.base.train = text_task_files(c.base, text_tasks_home(), "train.jsonl");
+    c.base.val = text_task_files(c.base, text_tasks_home(), "dev.jsonl");
+    c.base.test = text_task_files(c.base, text_tasks_home(), "test.jsonl");
+  } else if (!c.base.embedded()) {
     std::vector<std::string> files = c.base.train;
     files.insert(files.end(), c.base.val.begin(), c.base.val.end());
     data_hash_ = hash_of_files(files);
@@ -84,11 +91,25 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
   }
   const int64_t more = c.base.samples;
   base_evaluation_ = evaluation_of(tasks_.front().train, more > 0 ? more : c.evaluate.samples);
+  add_base_rows(evaluation_of(tasks_.front().train, c.evaluate.samples));
+}
+
+void StudyPlan::add_base_rows(const EvaluationPlan& base) {
+  for (const std::string& name : config().base.templates) {
+    for (size_t i = 0; i < starts_.size(); ++i) {
+      const std::string suffix = "-" + stem_of(name, ".toml");
+      StudyBaseRow row{str("base, ", stem_of(name, ".toml")), starts_[i].path + suffix, starts_[i].view + suffix, i,
+                       base};
+      row.evaluation.prompt_template = row.evaluation.model.prompt_template = name;
+      row.evaluation.name = name_of(row.evaluation);
+      base_rows_.push_back(std::move(row));
+    }
+  }
 }
 
 void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   const StudyStart& start = starts_[at];
-  StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, ""};
+  StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, "", ""};
   task.train.validate();
   if (config().is("dynamics") && task.train.train.test_freq == 0) {
     throw Error(ErrorKind::config, str(run.name,
@@ -120,7 +141,7 @@ void StudyPlan::find_starts() {
     start.label = several ? str("base ", seed) : "";
     start.hash = hash_of_base(seed);
     start.path = path_join(places_.pool, "base-" + start.hash);
-    start.model = base.embedded() ? path_join(start.path, "model") : base.model;
+    start.model = base.embedded() || base.warm_up > 0 ? path_join(start.path, "model") : base.model;
     start.view = path_join(places_.runs(), several ? str("base-", seed) : "base");
     starts_.push_back(std::move(start));
   }
@@ -128,13 +149,20 @@ void StudyPlan::find_starts() {
 
 std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
-  if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
-  std::set<std::string> other = {"model",      "train",     "val",     "test",   "suite",
-                                 "test_limit", "sft_seeds", "crossed", "samples"};
+  if (!base.embedded()) {
+    const std::string checkpoint = hash_of_checkpoint(base.model);
+    if (base.warm_up == 0) return checkpoint.substr(0, 8);
+    return hash_of_text(str(checkpoint, "\n", text_tasks_hash(base), "\nwarm_up=", base.warm_up)).substr(0, 8);
+  }
+  std::set<std::string> other = {"model",     "train",   "val",     "test",      "suite", "test_limit",
+                                 "sft_seeds", "crossed", "samples", "templates", "tasks", "warm_up"};
   if (base.hidden.markers.empty()) {
     for (const FieldValue& f : fields_of(base.hidden)) other.insert(f.key);
   }
-  std::string text = settings_that([&](const FieldValue& f) { return !other.contains(f.key); }, base);
+  const auto counts = [&](const FieldValue& f) {
+    return !other.contains(f.key) && !f.key.starts_with("task_options.");
+  };
+  std::string text = settings_that(counts, base);
   if (seed != base.sft_seed) text += str("weights_seed=", seed, "\n");
   return hash_of_text(text).substr(0, 8);
 }
@@ -147,7 +175,10 @@ std::string StudyPlan::path_of(const StudyRun& run, const TrainConfig& train, co
     return path_join(places_.pool,
                      str(stem_of(run.config, ".toml"), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
   };
-  const std::string now = path([](const FieldValue& f) { return tells_runs_apart(f.effect); });
+  // Examples of base.tasks follow from data_hash_, wherever they lie.
+  const bool made = !config().base.tasks.empty();
+  const std::string now =
+      path([&](const FieldValue& f) { return tells_runs_apart(f.effect) && !(made && f.key == "data.few_shot"); });
   const std::string before = path(told_runs_apart);
   return !is_directory(now) && is_directory(before) ? before : now;
 }
@@ -181,6 +212,11 @@ TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed, const Stu
   set("model", start.model);
   set_list("data.files", b.embedded() ? std::vector{base.file("train.jsonl")} : b.train);
   set_list("data.val_files", b.embedded() ? std::vector{base.file("dev.jsonl")} : b.val);
+  if (!b.tasks.empty()) set_list("reward.graders", text_task_graders(b));
+  if (!b.tasks.empty() && b.warm_up == 0) {
+    set("data.few_shot", text_task_shots(text_tasks_home()));
+    set("data.shots", str(count_of_shots(b)));
+  }
   set("seed", str(seed));
   set("device", config().device);
   set("threads", str(threads()));
@@ -190,6 +226,7 @@ TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed, const Stu
 std::string StudyPlan::hash_of_test() const {
   const StudyBase& base = config().base;
   if (base.embedded()) return task_hash_;
+  if (!base.tasks.empty()) return data_hash_;
   if (base.suite.empty()) return hash_of_files(base.test);
   std::string text;
   for (const Benchmark& benchmark : load_suite(base.suite).benchmarks) {
@@ -216,14 +253,34 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     // As trained, whatever the suite says of other models.
     plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
     plan.model.extract = said(train.reward.extract);
+    plan.examples = train.data.examples;
+    plan.grader = train.reward.grader;
+    plan.graders = parse_graders(train.reward.graders, "reward.graders");
     plan.model.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
-  std::string settings =
-      str(to_toml(plan.config), plan.prompt_template, "\n",
-          plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit, "\n", test_hash_);
-  plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
+  plan.name = name_of(plan);
   return plan;
+}
+
+// What a plan has beyond a template: "" as pools of earlier versions know it.
+std::string StudyPlan::as_graded(const EvaluationPlan& plan) const {
+  std::string text;
+  if (!plan.examples.few_shot.empty()) {
+    const bool made = !config().base.tasks.empty();
+    text += str("\n", made ? data_hash_ : hash_of_file(plan.examples.few_shot), " ", plan.examples.shots);
+  }
+  if (plan.grader != GraderKind::math) text += str("\n", static_cast<int>(plan.grader));
+  for (const auto& [source, grader] : plan.graders) text += str("\n", source, "=", static_cast<int>(grader));
+  return text;
+}
+
+// In the pool: by everything that decides the result.
+std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
+  const std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n",
+                                   plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit,
+                                   "\n", test_hash_, as_graded(plan));
+  return str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
 }
 
 }  // namespace ucas

@@ -22,6 +22,13 @@ struct StudyStart {
   std::string id() const { return str("base-", seed); }  // as --only takes it
 };
 
+// A base asked with another prompt: a row of its own, no start of a run.
+struct StudyBaseRow {
+  std::string row, path, view;  // "base, plain"; POOL/base-HASH-plain; OUT/runs/base-plain
+  size_t start = 0;             // its base among the plan's
+  EvaluationPlan evaluation;
+};
+
 // One training: a row and a seed.
 struct StudyTask {
   std::string row, title;  // of the study
@@ -31,6 +38,7 @@ struct StudyTask {
   std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
+  std::string matched = {};   // the evaluation at matched accuracy, once it is made: its name in the pool
   std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
 };
 
@@ -49,6 +57,9 @@ class StudyPlan {
   // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
   std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
+  const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }  // of base.templates
+  // Of base.tasks: where their files lie, once made.
+  std::string text_tasks_home() const { return path_join(places_.pool, "tasks-" + data_hash_.substr(0, 8)); }
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
@@ -57,9 +68,12 @@ class StudyPlan {
   std::string hash_of_base(int64_t seed) const;
   std::string path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start, int64_t seed) const;
   void find_starts();
+  void add_base_rows(const EvaluationPlan& base);
   void add_task(const StudyRun& run, size_t start, int64_t seed);
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train, int64_t samples) const;
+  std::string name_of(const EvaluationPlan& plan) const;
+  std::string as_graded(const EvaluationPlan& plan) const;
   TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
@@ -68,6 +82,7 @@ class StudyPlan {
   std::vector<StudyStart> starts_;
   std::vector<StudyTask> tasks_;
   EvaluationPlan base_evaluation_;
+  std::vector<StudyBaseRow> base_rows_;
 };
 
 // The problems, prompts and sizes of a study, read and counted; nothing is started or written.

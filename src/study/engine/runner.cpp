@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,8 +16,11 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
+#include "records/run/run_directory.h"
 #include "report/report.h"
+#include "study/engine/matched.h"
 #include "study/engine/plan.h"
+#include "study/engine/text_tasks.h"
 #include "study/jobs.h"
 #include "study/table.h"
 #include "study/view.h"
@@ -33,7 +37,9 @@ class StudyRunner {
   int run() {
     double began = now_seconds();
     if (int code = prepare_all(); code != kDone) return code;
+    check_base();
     if (int code = train_all(); code != kDone) return code;
+    evaluate_matched();
     write_results();
     log(str("took ", human_seconds(now_seconds() - began)));
     return kDone;
@@ -76,8 +82,16 @@ class StudyRunner {
     return kDone;
   }
 
+  void make_tasks() const {
+    if (config().base.tasks.empty()) return;
+    make_directories(plan_.text_tasks_home());
+    std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.text_tasks_home(), ".claim"));
+    make_text_tasks(config().base, plan_.text_tasks_home());
+  }
+
   // Made once; a second worker waits.
   void prepare(const StudyStart& start) {
+    make_tasks();
     if (config().base.embedded()) {
       make_directories(plan_.task_home());
       std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.task_home(), ".claim"));
@@ -93,7 +107,15 @@ class StudyRunner {
       make_embedded_model(base);
       if (!exists(path_join(start.path, "env.json"))) write_base_environment(start.path, base);
     }
+    if (config().base.warm_up > 0) {
+      warm_up_base(config().base, plan_.text_tasks_home(), start.model, config().device, plan_.threads());
+    }
     evaluate_or_reuse(plan_.base_evaluation(), start.model, start.path, "base", -1);
+    for (const StudyBaseRow& row : plan_.base_rows()) {
+      if (&plan_.starts()[row.start] != &start) continue;
+      make_directories(row.path);
+      evaluate_or_reuse(row.evaluation, start.model, row.path, row.row, -1);
+    }
   }
 
   std::unique_ptr<FileLock> wait_for(const std::string& path) const {
@@ -106,6 +128,47 @@ class StudyRunner {
       }
       if (stop_requested()) throw Error(ErrorKind::interrupted, "stopped while waiting", kInterrupted);
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  }
+
+  // Gates of the base alone: where they fail nothing is trained.
+  void check_base() const {
+    TableOptions options;
+    for (const std::string& text : config().gates) {
+      if (parse_gate(text).of_base()) options.gates.push_back(text);
+    }
+    if (options.gates.empty()) return;
+    options.eval = plan_.base_evaluation().name;
+    options.columns = config().columns;
+    std::vector<std::string> paths;
+    for (const StudyStart& start : plan_.starts()) paths.push_back(start.path);
+    std::string failed;
+    for (const GateResult& gate : study_table(paths, options).gates) {
+      log(str("gate ", gate.held ? "held: " : "failed: ", gate_text(gate)));
+      if (!gate.held) failed += str(failed.empty() ? "" : "; ", gate_text(gate));
+    }
+    if (failed.empty()) return;
+    throw Error(ErrorKind::study, str("a gate of the base failed, and nothing was trained: ", failed,
+                                      "; choose another base or task, or change gates in the study"));
+  }
+
+  // Once all runs are there: which checkpoint is meant depends on the other rows.
+  void evaluate_matched() {
+    if (!config().asks_for("matched_pass")) return;
+    std::map<std::pair<size_t, int64_t>, std::vector<StudyTask*>> groups;
+    for (StudyTask& task : plan_.tasks()) groups[{task.start, task.seed}].push_back(&task);
+    for (const auto& [luck, tasks] : groups) {
+      std::vector<ValidatedSteps> validated;
+      for (const StudyTask* task : tasks) {
+        validated.push_back(validated_steps(read_run(task->path), task->train.train.val_n));
+      }
+      const std::vector<int64_t> steps = matched_steps(validated);
+      for (size_t i = 0; i < tasks.size(); ++i) {
+        EvaluationPlan evaluation = tasks[i]->evaluation;
+        evaluation.name = tasks[i]->matched = str("matched-", steps[i], "-", evaluation.name);
+        const std::string checkpoint = path_join(tasks[i]->path, str("checkpoints/", step_name(steps[i])));
+        evaluate_or_reuse(evaluation, checkpoint, tasks[i]->path, tasks[i]->title, steps[i]);
+      }
     }
   }
 
@@ -219,12 +282,17 @@ class StudyRunner {
                  plan_.eval_name()});
       views.push_back(start.view);
     }
+    for (const StudyBaseRow& row : plan_.base_rows()) {
+      make_view({row.path, row.view, "", label_json(row.row, plan_.starts()[row.start].label, -1), row.evaluation.name,
+                 plan_.eval_name()});
+      views.push_back(row.view);
+    }
     for (const StudyTask& task : plan_.tasks()) {
       TrainConfig named = task.train;
       named.label = task.title;
       make_view({task.path, task.view, to_toml(named),
                  label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
-                 plan_.eval_name()});
+                 plan_.eval_name(), task.matched});
       views.push_back(task.view);
     }
     return views;
@@ -265,6 +333,9 @@ class StudyRunner {
     options.axes = plan_.study().axes;
     options.metric = c.metric;
     options.each_seed = c.is("seeds");
+    options.gates = c.gates;
+    options.decide = c.decide;
+    for (const StudyTask& task : plan_.tasks()) options.titles[task.row] = task.title;
     return options;
   }
 

@@ -28,7 +28,7 @@ std::string rate(const std::vector<double>& ones) {
   double mean = sum / static_cast<double>(ones.size());
   auto count = static_cast<int64_t>(ones.size());
   bool same = sum == 0 || sum == static_cast<double>(count);
-  Interval interval = same ? clopper_pearson(static_cast<int64_t>(sum), count) : bootstrap_mean(ones, kBootstrapSeed);
+  Interval interval = same ? clopper_pearson(static_cast<int64_t>(sum), count) : bootstrap_share(ones, kBootstrapSeed);
   return str(percent(mean), " ", bounds_text({mean, interval.low, interval.high}, true));
 }
 
