@@ -42,8 +42,8 @@ constexpr GpuRow kGpus[] = {
 // clang-format on
 
 // Bus bandwidth of a rank in the collectives of c10d, bytes a second. Assumptions, from what others measured: eight
-// H100 by NVLink some hundreds of GB/s, two hosts of them 310 and four 180 (NVIDIA/nccl#1031), PCIe 4 15 to 25, Ethernet
-// of 100 Gbit/s 10.
+// H100 by NVLink some hundreds of GB/s, two hosts of them 310 and four 180 (NVIDIA/nccl#1031), PCIe 4 15 to 25,
+// Ethernet of 100 Gbit/s 10.
 struct LinkRow {
   const char* name;
   const char* said;
@@ -125,9 +125,9 @@ void set_link(Device& device, const std::string& link, int64_t ranks) {
   };
   if (link.empty() && device.memory == 0) return taken(1e9, ", assumed");
   const bool one_host = ranks <= kRanksOfHost;
-  const std::string named = !link.empty()     ? link
-                            : device.nvlink   ? (one_host ? "nvlink" : "ib")
-                            : (one_host ? "pcie" : "ethernet");
+  const std::string named = !link.empty()   ? link
+                            : device.nvlink ? (one_host ? "nvlink" : "ib")
+                                            : (one_host ? "pcie" : "ethernet");
   std::vector<std::string> names;
   for (const LinkRow& row : kLinks) {
     if (named == row.name) return taken(row.bytes, str(", assumed of ", row.said));

@@ -91,7 +91,8 @@ class TimePlanner {
     phase("generate", prefill + rounds * round.seconds,
           str(grouped(std::llround(mine * r())), " tokens a rank, ", std::llround(at_once),
               " at once; weights and keys read: ", percent(round.reading / round.seconds, 0), " of it"));
-    // The longest response goes on when all others have ended: on a GPU such a round takes nearly as long as one of many.
+    // The longest response goes on when all others have ended: on a GPU such a round takes nearly as long as one of
+    // many.
     const double longest_response = static_cast<double>(c_.rollout.response_length);
     if (d_.memory == 0 || longest_response <= r()) return;
     phase("generate, tail", (longest_response - r()) * decode_round(m, 1, in_sight).seconds,

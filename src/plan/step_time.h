@@ -37,8 +37,8 @@ Device gpu_named(const std::string& name, Dtype dtype);
 // This machine's CPU, measured by the program's own kernels. Half a second.
 Device here_device(Dtype dtype, int64_t threads);
 
-// How ranks are linked, one of nvlink, pcie, ib, ethernet or a number of GB/s; "" takes what the card has: NVLink or PCIe up
-// to 8 ranks, InfiniBand or Ethernet between hosts beyond. All but a number are assumptions (devices.cpp).
+// How ranks are linked, one of nvlink, pcie, ib, ethernet or a number of GB/s; "" takes what the card has: NVLink or
+// PCIe up to 8 ranks, InfiniBand or Ethernet between hosts beyond. All but a number are assumptions (devices.cpp).
 void set_link(Device& device, const std::string& link, int64_t ranks);
 
 // Mean tokens; 0: as long as the config allows.

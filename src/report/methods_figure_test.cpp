@@ -41,8 +41,8 @@ TEST(methods_figure, the_table_has_shares_of_tokens_and_of_right_responses) {
   const Table rows = methods_rows(two_rows());
   std::vector<std::string> cells;
   for (const Cell& cell : rows.rows[1].cells) cells.push_back(cell.text());
-  EXPECT_EQ(cells, (std::vector<std::string>{"ucas", "placebo matched_dapo", "-", "0.750 x", "-0.2500", "25.0 %", "7.5 %",
-                                             "25.0 %", "40.0 %"}));
+  EXPECT_EQ(cells, (std::vector<std::string>{"ucas", "placebo matched_dapo", "-", "0.750 x", "-0.2500", "25.0 %",
+                                             "7.5 %", "25.0 %", "40.0 %"}));
 }
 
 TEST(methods_figure, the_page_links_its_figure_and_says_what_made_it) {

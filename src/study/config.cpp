@@ -176,6 +176,45 @@ void check_gates_of(const StudyConfig& c) {
   throw Error(ErrorKind::config, str("decide.row = \"", printable(c.decide.row), "\" is not in runs"));
 }
 
+// What is trained on and asked: the embedded task, tasks made for a checkpoint, or files.
+void check_sources(const StudyBase& base) {
+  if (base.embedded()) {
+    if (!base.suite.empty()) {
+      throw Error(ErrorKind::config,
+                  "base.suite and base.task exclude each other: the embedded task has its own test problems");
+    }
+    if (!base.tasks.empty()) {
+      throw Error(ErrorKind::config, "base.tasks and base.task exclude each other: one makes tasks for a checkpoint");
+    }
+    if (!base.templates.empty()) {
+      throw Error(ErrorKind::config,
+                  "base.templates and base.task exclude each other: the embedded task has one prompt, plain");
+    }
+    return;
+  }
+  for (const std::string& name : base.tasks) text_task_called(name);
+  if (base.warm_up > 0 && base.tasks.empty()) {
+    throw Error(ErrorKind::config, "base.warm_up needs base.tasks, whose worked demonstrations it learns");
+  }
+  if (!base.tasks.empty() && (!base.suite.empty() || !base.train.empty() || !base.val.empty() || !base.test.empty())) {
+    throw Error(ErrorKind::config,
+                "base.tasks makes its own problems: leave out base.train, base.val, base.test and base.suite");
+  }
+  if (!base.suite.empty() && !base.test.empty()) {
+    throw Error(ErrorKind::config, "base.suite and base.test exclude each other: give one of them");
+  }
+  if (base.model.empty()) {
+    throw Error(ErrorKind::config,
+                "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
+                "\"register_chains\", the embedded task)");
+  }
+  if (base.tasks.empty() && (base.train.empty() || (base.test.empty() && base.suite.empty()))) {
+    throw Error(ErrorKind::config,
+                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
+                "base.test and base.suite");
+  }
+}
+
 }  // namespace
 
 bool StudyConfig::asks_for(const std::string& quantity) const {
@@ -215,41 +254,7 @@ void StudyConfig::validate() const {
   }
   check_frontiers(*this);
   check_gates_of(*this);
-  if (base.embedded()) {
-    if (!base.suite.empty()) {
-      throw Error(ErrorKind::config,
-                  "base.suite and base.task exclude each other: the embedded task has its own test problems");
-    }
-    if (!base.tasks.empty()) {
-      throw Error(ErrorKind::config, "base.tasks and base.task exclude each other: one makes tasks for a checkpoint");
-    }
-    if (!base.templates.empty()) {
-      throw Error(ErrorKind::config,
-                  "base.templates and base.task exclude each other: the embedded task has one prompt, plain");
-    }
-    return;
-  }
-  for (const std::string& name : base.tasks) text_task_called(name);
-  if (base.warm_up > 0 && base.tasks.empty()) {
-    throw Error(ErrorKind::config, "base.warm_up needs base.tasks, whose worked demonstrations it learns");
-  }
-  if (!base.tasks.empty() && (!base.suite.empty() || !base.train.empty() || !base.val.empty() || !base.test.empty())) {
-    throw Error(ErrorKind::config,
-                "base.tasks makes its own problems: leave out base.train, base.val, base.test and base.suite");
-  }
-  if (!base.suite.empty() && !base.test.empty()) {
-    throw Error(ErrorKind::config, "base.suite and base.test exclude each other: give one of them");
-  }
-  if (base.model.empty()) {
-    throw Error(ErrorKind::config,
-                "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
-                "\"register_chains\", the embedded task)");
-  }
-  if (base.tasks.empty() && (base.train.empty() || (base.test.empty() && base.suite.empty()))) {
-    throw Error(ErrorKind::config,
-                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
-                "base.test and base.suite");
-  }
+  check_sources(base);
 }
 
 namespace {

@@ -31,7 +31,8 @@ struct PlanOptions {
             "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("link", link,
-            "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a host");
+            "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a "
+            "host");
     f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
     f.field("response_tokens", lengths.response, Range{0, 1e7},
             "mean response length in tokens; 0 = the maximum allowed");

@@ -83,8 +83,7 @@ void say_plan_kept(const Training& t, const StepMeans& means) {
     models.ranks = t.ranks->size();
     Device device = here_device(t.config.dtype, at::get_num_threads());
     set_link(device, "", models.ranks);
-    const TimePlan plan = plan_time(t.config, models, device,
-                                    {means.prompt / steps, means.response / steps});
+    const TimePlan plan = plan_time(t.config, models, device, {means.prompt / steps, means.response / steps});
     const double took = means.seconds / steps;
     const double off = plan.step() / took - 1;
     const std::string by = percent(std::fabs(off), 0);
