@@ -66,15 +66,15 @@ void draw_methods_panel(SvgCanvas& canvas, const MethodsPanel& panel, const Meth
 }
 
 std::string methods_csv(const MethodsTable& table) {
-  std::string csv =
-      "method,variant,correlation,size,net,tokens,sign_turned,silenced,woken,rare_right,rare_right_lowered,"
-      "other_right,other_right_lowered\n";
+  Table out{{"method", "variant", "correlation", "size", "net", "tokens", "sign_turned", "silenced", "woken",
+             "rare_right", "rare_right_lowered", "other_right", "other_right_lowered"}};
   for (const AgainstDapo& row : table.rows) {
-    csv += str(csv_text(row.name), ",", csv_text(row.variant), ",", csv_number(row.correlation), ",",
-               csv_number(row.size), ",", csv_number(row.net), ",", row.tokens, ",", row.turned, ",", row.silenced, ",",
-               row.woken, ",", row.rare, ",", row.rare_lowered, ",", row.other, ",", row.other_lowered, "\n");
+    out.add({row.name, row.variant, Cell::value(row.correlation, false), Cell::value(row.size, false),
+             Cell::value(row.net, false), Cell::count(row.tokens), Cell::count(row.turned), Cell::count(row.silenced),
+             Cell::count(row.woken), Cell::count(row.rare), Cell::count(row.rare_lowered), Cell::count(row.other),
+             Cell::count(row.other_lowered)});
   }
-  return csv;
+  return out.csv();
 }
 
 }  // namespace
