@@ -186,7 +186,8 @@ std::string protocol_text(const StudyTable& table) {
                all ? "" : "\nA gate failed: what the study asks about is not there, and nothing is concluded.\n");
   }
   if (table.decision.empty()) return text;
-  const std::string decision = all ? table.decision : "undecided, as a gate failed: " + table.decision;
+  const std::string decision =
+      all ? table.decision : "undecided, as a gate failed; by the differences alone: " + table.decision;
   return text + str("\n## Decision\n\n", markdown_text(decision), "\n");
 }
 
