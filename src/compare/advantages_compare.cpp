@@ -7,17 +7,12 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
+#include "objective/advantage/group_advantage.h"
 #include "results/table.h"
 
 namespace ucas {
 
 namespace {
-
-double mean_over(std::span<const float> values) {
-  double sum = 0;
-  for (float v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
 
 struct ResponseChange {
   size_t row = 0;
@@ -29,7 +24,7 @@ std::vector<ResponseChange> response_changes(const StepData& data, const std::ve
   std::vector<ResponseChange> changes;
   for (size_t i = 0; i < data.batch.responses.size(); ++i) {
     const Response& o = data.batch.responses[i];
-    changes.push_back({i, mean_over(Batch::tokens(data.advantage, o)), mean_over(Batch::tokens(recomputed, o))});
+    changes.push_back({i, mean(Batch::tokens(data.advantage, o)), mean(Batch::tokens(recomputed, o))});
   }
   return changes;
 }
@@ -116,8 +111,8 @@ std::string of_tokens(int64_t count, const Change& change) {
 Change change_of(const StepData& data, std::span<const float> recomputed) {
   Change c;
   c.tokens = static_cast<int64_t>(recomputed.size());
-  c.stored_net = mean_over(data.advantage);
-  c.new_net = mean_over(recomputed);
+  c.stored_net = mean(data.advantage);
+  c.new_net = mean(recomputed);
   double aa = 0, bb = 0, ab = 0, tokens = std::max<double>(1, static_cast<double>(c.tokens));
   for (size_t t = 0; t < recomputed.size(); ++t) {
     double a = data.advantage[t], b = recomputed[t];
@@ -136,8 +131,7 @@ Change change_of(const StepData& data, std::span<const float> recomputed) {
     if (o.length == 0) continue;
     auto first = static_cast<size_t>(o.first), length = static_cast<size_t>(o.length);
     ++c.responses;
-    c.responses_turned +=
-        mean_over(Batch::tokens(data.advantage, o)) * mean_over(recomputed.subspan(first, length)) < 0;
+    c.responses_turned += mean(Batch::tokens(data.advantage, o)) * mean(recomputed.subspan(first, length)) < 0;
   }
   return c;
 }

@@ -17,10 +17,6 @@ std::string number_text(double value, bool share) {
   return zero && text[0] == '-' ? text.substr(1) : text;  // no minus before a zero
 }
 
-std::string spread_text(double mean, double deviation, bool share) {
-  return number_text(mean, share) + (std::isnan(deviation) ? "" : " +- " + number_text(deviation, share));
-}
-
 std::string bounds_text(const Figure& f, bool share) {
   return f.bounded() ? str("[", number_text(f.low, share), ", ", number_text(f.high, share), "]") : "";
 }

@@ -12,8 +12,6 @@ namespace ucas {
 
 // Percent with one digit for shares, three significant digits otherwise: "84.4", "18.1", "0.693".
 std::string number_text(double value, bool share);
-// "84.4 +- 1.0"; without the second part where the deviation is unknown.
-std::string spread_text(double mean, double deviation, bool share);
 std::string bounds_text(const Figure& figure, bool share);  // "[81.7, 84.3]", "" without bounds
 // Percentage points of a share with a sign: "+1.7", "-0.04", "0"; another quantity in its own unit.
 std::string change_text(double value, bool share);

@@ -20,7 +20,6 @@ TEST(number, has_the_digits_of_its_size_and_a_zero_has_no_sign) {
 
 TEST(number, that_is_unknown_is_a_dash_or_nothing) {
   EXPECT_EQ(number_text(kUnknown, true), "-");
-  EXPECT_EQ(spread_text(0.5, kUnknown, true), "50.0");
   EXPECT_EQ(bounds_text({0.5, kUnknown, kUnknown}, true), "");
   EXPECT_EQ(interval_text({0.5, kUnknown, kUnknown}, true), "");
   EXPECT_EQ(p_text(kUnknown), "-");

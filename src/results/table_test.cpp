@@ -66,6 +66,7 @@ TEST(cell, words_stand_before_and_after_a_number) {
   cell.after = " (3 of 4)";
   EXPECT_EQ(cell.text(), ">= 12.0 (3 of 4)");
   EXPECT_EQ(cell.exact(), "12");
+  EXPECT_EQ(Cell::mean({0.5, kUnknown, kUnknown}, kUnknown, true).text(), "50.0");
   EXPECT_EQ(Cell::decimal(0.25, 2, true).text(), "+0.25");
   EXPECT_EQ(Cell::decimal(-0.25, 2, true).text(), "-0.25");
   EXPECT_EQ(Cell::change(-0.017, true).text(), "-1.7");

@@ -12,6 +12,7 @@
 #include "base/text/json.h"
 #include "methods/apply.h"
 #include "methods/first_update.h"
+#include "objective/advantage/group_advantage.h"
 #include "objective/advantage/implicit_prm.h"
 #include "records/run/step_data.h"
 #include "report/methods_figure.h"
@@ -91,12 +92,6 @@ struct Sums {
   }
 };
 
-double mean_over(std::span<const float> values) {
-  double sum = 0;
-  for (float v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
 std::vector<float> asked_by(const Method& method, const Batch& batch) {
   std::vector<float> advantage(batch.token.size());
   Recording recording;
@@ -113,7 +108,7 @@ void add_responses(const Batch& batch, double rare, const std::vector<float>& a,
     if (right == 0 || right == all) continue;
     for (const Response& o_i : o) {
       if (!is_right(o_i) || !o_i.trained || o_i.length == 0) continue;
-      const bool lowered = mean_over(Batch::tokens(b, o_i)) < mean_over(Batch::tokens(a, o_i)) - 1e-6;
+      const bool lowered = mean(Batch::tokens(b, o_i)) < mean(Batch::tokens(a, o_i)) - 1e-6;
       const bool few = right <= rare * all;
       (few ? row.rare : row.other) += 1;
       (few ? row.rare_lowered : row.other_lowered) += lowered;

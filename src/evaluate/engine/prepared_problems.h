@@ -49,7 +49,6 @@ class PreparedProblems {
   void add_suite();
   void add_files();
   void add_own(std::vector<Problem> own);
-  void add_by_source(std::vector<Problem> all, const std::vector<std::string>& files);
   void add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting,
            const std::vector<std::string>& files);
   Template decide(PromptSettings& prompting, const Benchmark& benchmark, const std::vector<Problem>& subset);

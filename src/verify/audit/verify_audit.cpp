@@ -124,9 +124,7 @@ std::string list_rows(std::span<const VerifyRow> rows, std::span<const Audited> 
     const VerifyRow& row = rows[i];
     constexpr const char* kExpected[] = {"", ", wrong", ", right"};
     text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"),
-                kExpected[row.expected + 1], "\n  ", pad_right("gold", kNameWidth));
-    for (size_t k = 0; k < row.gold.size(); ++k) text += str(k == 0 ? "" : " | ", printable(row.gold[k], 200));
-    text += "\n";
+                kExpected[row.expected + 1], "\n  ", pad_right("gold", kNameWidth), alternatives_text(row.gold), "\n");
     for (const Audited& grader : graders) {
       const Verdict& verdict = grader.grading.verdicts[i];
       text += str("  ", pad_right(grader.name, kNameWidth), pad_right(name_of(verdict.kind), 12),

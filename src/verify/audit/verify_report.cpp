@@ -67,12 +67,6 @@ Counts counts_of(std::span<const VerifyRow> rows, const Grading& grading) {
   return counts;
 }
 
-std::string joined(const std::vector<std::string>& alternatives) {
-  std::string text;
-  for (const std::string& one : alternatives) text += str(text.empty() ? "" : " | ", printable(one, kListed));
-  return text.empty() ? "(none)" : text;
-}
-
 }  // namespace
 
 void Tally::add(const VerifyRow& row, const Verdict& verdict) {
@@ -81,6 +75,12 @@ void Tally::add(const VerifyRow& row, const Verdict& verdict) {
   agree += is_paid(verdict) == (row.expected == 1);
   false_positive += is_paid(verdict) && row.expected == 0;
   false_negative += !is_paid(verdict) && row.expected == 1;
+}
+
+std::string alternatives_text(const std::vector<std::string>& alternatives) {
+  std::string text;
+  for (const std::string& one : alternatives) text += str(text.empty() ? "" : " | ", printable(one, kListed));
+  return text.empty() ? "(none)" : text;
 }
 
 std::string group_name(const std::string& name) { return name.empty() ? "(none)" : printable(name, 40); }
@@ -132,7 +132,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
     ++shown;
     text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"), ": ",
                 row.expected == 1 ? "right" : "wrong", ", graded ", name_of(verdicts[i].kind), ": ", verdicts[i].reason,
-                "\n  gold       ", joined(row.gold), "\n  extracted  ",
+                "\n  gold       ", alternatives_text(row.gold), "\n  extracted  ",
                 verdicts[i].answer.empty() ? "(nothing)" : printable(verdicts[i].answer, kListed), "\n");
     if (row.prediction != verdicts[i].answer) {
       bool cut = row.prediction.size() > kListed;  // an answer stands at the end

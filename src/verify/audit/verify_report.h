@@ -19,6 +19,7 @@ struct Tally {
 };
 
 std::string group_name(const std::string& name);  // in a table
+std::string alternatives_text(const std::vector<std::string>& alternatives);
 
 // Shares of the verdicts; where rows say what is right, agreement overall and per group; speed.
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading);

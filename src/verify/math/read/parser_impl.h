@@ -119,7 +119,6 @@ class Parser {
   NodeId bars(char kind);
   NodeId curly();
   NodeId group();  // { .. } of LaTeX
-  bool closer(char& kind);
   NodeId wrap_matrix(NodeId matrix, char open);
 
   // parse_units.cpp
