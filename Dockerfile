@@ -8,7 +8,7 @@
 ARG DEVICE=cpu
 
 FROM debian:12 AS sources
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git make && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git make python3-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /ucas
 COPY . .
 
