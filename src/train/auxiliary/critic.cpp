@@ -33,7 +33,6 @@ class Critic final : public AuxiliaryModel {
   Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network)
       : method_(config.method),
         critic_(std::move(critic)),
-        budget_(config.update.micro_batch_tokens),
         update_(config.update),
         network_(std::move(network)),
         optimizer_(network_.parameters(), critic_.optimizer) {}
@@ -54,7 +53,7 @@ class Critic final : public AuxiliaryModel {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    batch.value = batch_values(network_, batch, budget_, step.ranks);
+    batch.value = batch_values(network_, batch, update_.micro_batch_tokens, step.ranks);
     if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread(metric::critic_values, values);
     m.set(metric::timing_values, now_seconds() - began);
   }
@@ -69,8 +68,9 @@ class Critic final : public AuxiliaryModel {
     std::vector<std::vector<int64_t>> shares = critic_shares(batch, critic_.updates, step.seed);
     auto updates = static_cast<double>(std::max<size_t>(1, shares.size()));
     for (const std::vector<int64_t>& share : shares) {
-      ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_,
-                                                         among_ranks(step, update_, optimizer_));
+      ValueLossMetrics seen =
+          accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, update_.micro_batch_tokens,
+                                     among_ranks(step, update_, optimizer_));
       StepResult result = optimizer_.step(lr);
       network_.body->refresh();
       norm += result.grad_norm / updates;
@@ -95,7 +95,6 @@ class Critic final : public AuxiliaryModel {
  private:
   std::shared_ptr<Method> method_;
   CriticConfig critic_;
-  int64_t budget_;
   UpdateConfig update_;
   ValueNetwork network_;
   Optimizer optimizer_;

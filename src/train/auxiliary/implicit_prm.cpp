@@ -24,7 +24,6 @@ class ImplicitPrm final : public AuxiliaryModel {
   ImplicitPrm(const std::string& directory, const PrmConfig& config, const UpdateConfig& update, at::Device device,
               const ModelOptions& options)
       : config_(config),
-        token_budget_(update.micro_batch_tokens),
         update_(update),
         phi_(load_model(directory, device, options)),
         frozen_(load_model(directory, device, inference(options.dtype))),
@@ -45,9 +44,9 @@ class ImplicitPrm final : public AuxiliaryModel {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, token_budget_, step.ranks);
+    ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, update_.micro_batch_tokens, step.ranks);
     if (config_.order == PrmOrder::before) train(batch, step, m);
-    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_, step.ranks);
+    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, update_.micro_batch_tokens, step.ranks);
     for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
     if (const auto ratios = batch.trained(batch.prm_logratio); !ratios.empty())
       m.set_spread(metric::prm_logratio, ratios);
@@ -66,7 +65,7 @@ class ImplicitPrm final : public AuxiliaryModel {
   // One update over the whole batch.
   void train(const Batch& batch, const StepContext& step, StepMetrics& m) {
     double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
-    PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_,
+    PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, update_.micro_batch_tokens,
                                             among_ranks(step, update_, optimizer_));
     StepResult result = optimizer_.step(lr);
     phi_->refresh();
@@ -81,7 +80,6 @@ class ImplicitPrm final : public AuxiliaryModel {
   }
 
   PrmConfig config_;
-  int64_t token_budget_;
   UpdateConfig update_;
   std::unique_ptr<Model> phi_, frozen_;
   Optimizer optimizer_;
