@@ -118,8 +118,8 @@ Device gpu_named(const std::string& name, Dtype dtype) {
 }
 
 void set_link(Device& device, const std::string& link, int64_t ranks) {
-  if (ranks == 1) return;
   const auto taken = [&](double bytes, const std::string& said) {
+    if (ranks == 1) return;
     device.link = bytes;
     device.note += str("; between ranks ", fixed(bytes * 1e-9, bytes < 10e9 ? 1 : 0), " GB/s", said);
   };

@@ -99,6 +99,8 @@ TEST(step_time, ranks_are_linked_as_the_card_is_or_as_said) {
   EXPECT_EQ(link("h100", "12.5", 8), 12.5e9);
   EXPECT_GT(link("h100", "nvlink", 8), link("h100", "ib", 8));
   for (const char* wrong : {"nvlnk", "0", "-1", "nan", "1e9", "5GB"}) EXPECT_THROW(link("h100", wrong, 8), Error);
+  EXPECT_THROW(link("h100", "nvlnk", 1), Error) << "one rank has no link, but a name that is none is refused";
+  EXPECT_EQ(link("h100", "nvlink", 1), 0);
 }
 
 TEST(step_time, what_is_computed_again_and_what_is_longer_costs) {
