@@ -172,8 +172,18 @@ void check_gates_of(const StudyConfig& c) {
                                          row ? "columns" : "runs", "; add it, or change the gate"));
     }
   }
-  if (c.decide.row.empty() || std::ranges::find(c.runs, c.decide.row) != c.runs.end()) return;
-  throw Error(ErrorKind::config, str("decide.row = \"", printable(c.decide.row), "\" is not in runs"));
+  const auto in_runs = [&](const std::string& row, const char* option) {
+    if (std::ranges::find(c.runs, row) != c.runs.end()) return;
+    throw Error(ErrorKind::config, str(option, " = \"", printable(row), "\" is not in runs"));
+  };
+  if (!c.decide.row.empty()) in_runs(c.decide.row, "decide.row");
+  for (const std::string& row : c.decide.placebos) {
+    in_runs(row, "decide.placebos");
+    if (c.decide.row.empty() || row == c.decide.row || row == c.reference) {
+      throw Error(ErrorKind::config, str("decide.placebos = \"", printable(row),
+                                         "\": expected a row beside decide.row and the reference, and a decide.row"));
+    }
+  }
 }
 
 // What is trained on and asked: the embedded task, tasks made for a checkpoint, or files.

@@ -81,6 +81,28 @@ std::string gate_text(const GateResult& result) {
   return str(result.text, ": ", std::isnan(result.value) ? "not known" : fixed(result.value, 3));
 }
 
+namespace {
+
+std::string difference_text(const std::string& column, const Contrast& d) {
+  return str(column, " ", change_text(d.change.value, true),
+             d.change.bounded() ? str(" (", interval_text(d.change, true), ")") : "", ", ", p_texts(d));
+}
+
+bool is_beaten(const PlaceboContrasts& placebo) {
+  return std::ranges::any_of(placebo.below, [](const Contrast& d) { return d.significant && d.change.value > 0; });
+}
+
+std::string help_text(const StudyTable& table) {
+  if (table.placebos.empty()) return "helps, if it also beats its placebos";
+  std::vector<std::string> others;
+  for (const PlaceboContrasts& placebo : table.placebos) {
+    if (!is_beaten(placebo)) others.push_back(placebo.title);
+  }
+  return others.empty() ? "helps" : str("undecided, as it does not beat ", join(others, ", "));
+}
+
+}  // namespace
+
 std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision) {
   const auto row = std::ranges::find(table.rows, title, &StudyRow::title);
   if (row == table.rows.end() || row->against.empty()) return "undecided: the row was not compared";
@@ -90,10 +112,15 @@ std::string decide(const StudyTable& table, const std::string& title, const Stud
     const Contrast& d = row->against[c];
     helps = helps || (d.significant && d.change.value >= decision.helps_from && d.change.low > 0);
     below = below && d.change.bounded() && d.change.high < decision.not_by;
-    differences += str(c == 0 ? "" : "; ", table.compare[c], " ", change_text(d.change.value, true),
-                       d.change.bounded() ? str(" (", interval_text(d.change, true), ")") : "", ", ", p_texts(d));
+    differences += str(c == 0 ? "" : "; ", difference_text(table.compare[c], d));
   }
-  const std::string verdict = helps   ? "helps, if it also beats its placebos"
+  for (const PlaceboContrasts& placebo : table.placebos) {
+    differences += str("; above ", placebo.title, ":");
+    for (size_t c = 0; c < placebo.below.size(); ++c) {
+      differences += str(c == 0 ? " " : "; ", difference_text(table.compare[c], placebo.below[c]));
+    }
+  }
+  const std::string verdict = helps   ? help_text(table)
                               : below ? str("does not help by ", number_text(decision.not_by, true), " points")
                                       : "undecided";
   return str(verdict, ": ", differences);

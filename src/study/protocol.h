@@ -45,15 +45,21 @@ struct StudyDecision {
   std::string row;        // "" = no decision is asked for
   double helps_from = 0;  // the least difference that helps, where it is significant and its interval excludes 0
   double not_by = 0;      // it does not help by so much where the interval's upper end lies below, in every column
+  std::vector<std::string> placebos = {};  // rows that it must beat, too: each significantly in one column at least
   void fields(Fields& f) {
     f.field("row", row, "row that the study decides about, against the reference; empty = none");
     f.field("helps_from", helps_from, Range{0, 1},
             "minimum significant difference of a share in one compared column for \"helps\"");
     f.field("not_by", not_by, Range{0, 1},
             "difference of a share that the intervals of all compared columns must lie below for \"does not help\"");
+    f.field(
+        "placebos", placebos,
+        "rows compared with decide.row instead of the reference; \"helps\" needs a significant difference from each in "
+        "one compared column at least");
   }
 };
-// "helps", "does not help by 3.3 points", "undecided", with the differences it follows from. `title`: of the row.
+// "helps", "does not help by 3.3 points", "undecided", with the differences it follows from, those from the table's
+// placebos, too. `title`: of the row.
 std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision);
 
 }  // namespace ucas

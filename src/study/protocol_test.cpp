@@ -53,7 +53,7 @@ std::string decided(Contrast first, Contrast second) {
   table.compare = {"mean@16", "pass@64"};
   for (Contrast* c : {&first, &second}) c->p = c->p_holm = 0.01;
   table.rows.push_back({"UCAS", true, {}, {}, {first, second}});
-  return decide(table, "UCAS", {"ucas", 0.01, 0.033});
+  return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
 }
 
 Contrast change(double value, double low, double high, bool significant) {
@@ -69,6 +69,22 @@ TEST(decision, is_help_where_one_outcome_is_significantly_and_enough_above) {
   EXPECT_FALSE(decided(change(0.03, 0.01, 0.05, false), none).starts_with("helps"));    // not after the correction
   EXPECT_FALSE(decided(change(0.005, 0.001, 0.01, true), none).starts_with("helps"));   // too little
   EXPECT_FALSE(decided(change(-0.03, -0.05, -0.01, true), none).starts_with("helps"));  // the other way
+}
+
+TEST(decision, is_help_only_where_every_placebo_is_beaten_in_one_outcome_at_least) {
+  const Contrast none = change(0, -0.02, 0.02, false), above = change(0.03, 0.01, 0.05, true);
+  const auto verdict = [&](const std::vector<PlaceboContrasts>& placebos) {
+    StudyTable table;
+    table.compare = {"mean@16", "pass@64"};
+    table.rows.push_back({"UCAS", true, {}, {}, {above, none}});
+    table.placebos = placebos;
+    return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
+  };
+  EXPECT_TRUE(verdict({{"permuted", {none, above}}, {"matched", {above, none}}}).starts_with("helps: "));
+  EXPECT_TRUE(verdict({{"permuted", {none, none}}, {"matched", {above, none}}})
+                  .starts_with("undecided, as it does not beat permuted: "));
+  const Contrast beneath = change(-0.03, -0.05, -0.01, true);
+  EXPECT_TRUE(verdict({{"permuted", {beneath, none}}}).starts_with("undecided, as it does not beat permuted: "));
 }
 
 TEST(decision, is_no_help_by_so_much_where_all_outcomes_exclude_it_and_else_undecided) {

@@ -194,11 +194,35 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
   }
 }
 
-// Every row against the reference, all p corrected together.
+bool is_placebo(const TableOptions& options, const std::string& title) {
+  return std::ranges::any_of(options.decide.placebos,
+                             [&](const std::string& row) { return title_of(options, row) == title; });
+}
+
+// The row of the decision against each placebo.
+void compare_placebos(StudyTable& table, const std::vector<AnswerGroup>& answers) {
+  const std::string decided = title_of(table.options, table.options.decide.row);
+  const auto row = std::ranges::find(answers, decided, &AnswerGroup::title);
+  if (row == answers.end()) return;
+  for (const AnswerGroup& group : answers) {
+    if (!is_placebo(table.options, group.title)) continue;
+    PlaceboContrasts& placebo = table.placebos.emplace_back(PlaceboContrasts{group.title, {}});
+    for (const std::string& column : table.compare) {
+      placebo.below.push_back(contrast(group, *row, parse_quantity(column), table.options.statistics));
+    }
+  }
+  std::vector<Contrast*> family;
+  for (PlaceboContrasts& placebo : table.placebos) {
+    for (Contrast& c : placebo.below) family.push_back(&c);
+  }
+  correct(family, table.options.statistics.level);
+}
+
+// Every row against the reference, but for placebos; all p corrected together.
 void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, size_t reference) {
   std::vector<Contrast*> family;
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (i == reference) continue;
+    if (i == reference || is_placebo(table.options, table.rows[i].title)) continue;
     for (const std::string& column : table.compare) {
       table.rows[i].against.push_back(
           contrast(answers[reference], answers[i], parse_quantity(column), table.options.statistics));
@@ -353,6 +377,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   if (reference == groups.size()) return table;
   table.reference = groups[reference].title;
   compare_rows(table, answers, reference);
+  compare_placebos(table, answers);
   const StudyDecision& decision = options.decide;
   if (!decision.row.empty()) table.decision = decide(table, title_of(options, decision.row), decision);
   return table;

@@ -52,6 +52,11 @@ struct StudyRow {
   std::vector<StudyCell> cells;   // per column
   std::vector<Contrast> against;  // per compared column; empty for the reference
 };
+// What the row of a decision is above a placebo, per compared column.
+struct PlaceboContrasts {
+  std::string title;
+  std::vector<Contrast> below;  // the row less the placebo
+};
 struct StudyTable {
   TableOptions options;
   int64_t problems = 0, samples = 0, base_samples = 0;
@@ -60,8 +65,9 @@ struct StudyTable {
   std::vector<StudyRow> rows;
   std::string reference;
   std::vector<GateResult> gates;
-  std::string decision;     // "" where none was asked for
-  int64_t comparisons = 0;  // of all rows and compared columns: the family of Holm's correction
+  std::vector<PlaceboContrasts> placebos;  // of the decision; a family of Holm's correction of their own
+  std::string decision;                    // "" where none was asked for
+  int64_t comparisons = 0;                 // of all rows and compared columns: the family of Holm's correction
   std::vector<std::vector<std::pair<std::string, std::string>>> settings;  // of each row, where there are axes
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;

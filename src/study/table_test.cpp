@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -142,7 +143,7 @@ TEST(study_table, pass_at_matched_accuracy_is_of_the_evaluation_of_that_name_and
   options.compare = {"mean@8"};
   options.gates = {"base.mean@8 >= 0.25", "dapo.matched_pass@8 - base.mean@8 <= 0.1"};
   options.titles = {{"dapo", "DAPO"}, {"ucas", "UCAS"}};
-  options.decide = {"ucas", 0.01, 0.033};
+  options.decide = {"ucas", 0.01, 0.033, {}};
   const StudyTable table = study_table(runs, options);
   EXPECT_TRUE(std::isnan(table.rows[0].cells[1].mean));
   EXPECT_DOUBLE_EQ(table.rows[1].cells[1].mean, 0.5);
@@ -157,6 +158,29 @@ TEST(study_table, pass_at_matched_accuracy_is_of_the_evaluation_of_that_name_and
         "## Decision", "undecided, as a gate failed; by the differences alone: "}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+TEST(study_table, a_placebo_is_compared_with_the_row_of_the_decision_and_not_with_the_reference) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs;
+  for (int seed : {0, 1, 2}) {
+    runs.push_back(write_run(home, str("dapo-seed", seed), "DAPO", seed, "0.1", 2, {4, 4, 0, seed}));
+    runs.push_back(write_run(home, str("ucas-seed", seed), "UCAS", seed, "0.2", 2, {8, 7, 2, 4 + seed % 2}));
+    runs.push_back(write_run(home, str("permuted-seed", seed), "permuted", seed, "0.3", 2, {4, 3, 2, 1 + seed}));
+  }
+  TableOptions options;
+  options.columns = options.compare = {"mean@8"};
+  options.reference = "DAPO";
+  options.titles = {{"ucas", "UCAS"}, {"permuted_confidence", "permuted"}};
+  options.decide = {"ucas", 0.01, 0.033, {"permuted_confidence"}};
+  const StudyTable table = study_table(runs, options);
+  EXPECT_EQ(table.comparisons, 1);
+  EXPECT_TRUE(std::ranges::find(table.rows, "permuted", &StudyRow::title)->against.empty());
+  ASSERT_EQ(table.placebos.size(), 1u);
+  EXPECT_EQ(table.placebos[0].title, "permuted");
+  ASSERT_EQ(table.placebos[0].below.size(), 1u);
+  EXPECT_DOUBLE_EQ(table.placebos[0].below[0].change.value, (11 + 11 + 9) / 3.0 / 32);
+  EXPECT_NE(table.decision.find("; above permuted: mean@8 +32.3"), std::string::npos) << table.decision;
 }
 
 // A run that never arrives counts: leaving it out would make the row that fails look quick.
