@@ -294,7 +294,8 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
               kInterrupted);
 }
 
-void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files) {
+void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
+                              const MasterValues& values) {
   expect(weights);
   make_directories(folder);
   const std::string name = str("step-", weights), target = path_join(folder, name);
@@ -303,7 +304,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
     if (exists(old)) remove_all(old);
   }
   make_directories(temporary);
-  save_model(model_, temporary, model_files);
+  save_model(model_, temporary, model_files, values);
   sync_directory(temporary);
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
