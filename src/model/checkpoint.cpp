@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/parameters.h"
+#include "model/masters.h"
 #include "model/stored.h"
 #include "model/tensor/finite.h"
 #include "model/transformer.h"
@@ -47,18 +49,46 @@ void read_finite(const StoredTensor& stored, float* out) {
           "use another checkpoint"));
 }
 
-int64_t bytes_of(const Weights& weights) {
+// Which masters of a base stay here, by its parameters.
+struct Kept {
+  bool some = false;  // false: all, whatever `parameter` says
+  std::vector<bool> parameter = {};
+  bool has(size_t i) const { return !some || parameter[i]; }
+};
+
+Kept kept_masters(const Weights& shapes, const KeptMasters& keeps) {
+  Kept kept{.some = keeps != nullptr && !shapes.copies.empty()};
+  if (!kept.some) return kept;
+  std::vector<NamedTensor> trained;
+  for (const auto* list : {&shapes.parameters, &shapes.adapter})
+    std::ranges::copy_if(*list, std::back_inserter(trained), [](const auto& p) { return p.tensor.requires_grad(); });
+  const std::vector<bool> here = keeps(trained);
+  size_t next = 0;
+  for (const NamedTensor& p : shapes.parameters)
+    kept.parameter.push_back(p.tensor.requires_grad() ? here[next++] : true);
+  return kept;
+}
+
+const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& leaf) {
+  const auto found = std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(leaf); });
+  return found == weights.copies.end() ? nullptr : &*found;
+}
+
+int64_t bytes_of(const Weights& weights, const Kept& kept) {
   int64_t bytes = 0;
-  for (const auto* list : {&weights.parameters, &weights.adapter}) {
-    for (const NamedTensor& p : *list) bytes += static_cast<int64_t>(p.tensor.nbytes());
+  for (size_t i = 0; i < weights.parameters.size(); ++i) {
+    const at::Tensor& leaf = weights.parameters[i].tensor;
+    const bool elsewhere = !kept.has(i) && copy_of(weights, leaf) != nullptr;
+    if (!elsewhere) bytes += static_cast<int64_t>(leaf.nbytes());
   }
+  for (const NamedTensor& p : weights.adapter) bytes += static_cast<int64_t>(p.tensor.nbytes());
   for (const Bf16Copy& copy : weights.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
   return bytes;
 }
 
 // Against what the machine has: a consistent file can ask for more than can be had.
-void check_memory(const Weights& shapes, const ModelConfig& config, const std::string& directory) {
-  const auto needed = static_cast<double>(bytes_of(shapes));
+void check_memory(const Weights& shapes, const Kept& kept, const ModelConfig& config, const std::string& directory) {
+  const auto needed = static_cast<double>(bytes_of(shapes, kept));
   const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= there) return;
   throw Error(ErrorKind::limit,
@@ -67,7 +97,8 @@ void check_memory(const Weights& shapes, const ModelConfig& config, const std::s
 }
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
-void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
+void check_tied_head(const StoredTensor& head, const Matrix& matrix) {
+  const at::Tensor& embed = has_values(matrix.leaf) ? matrix.leaf : matrix.compute;
   at::Tensor values = at::empty(embed.sizes(), at::kFloat);
   read_finite(head, values.data_ptr<float>());
   if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
@@ -84,28 +115,44 @@ void fill_from(const StoredTensor& stored, const at::Tensor& parameter) {
   fill_parameter(parameter, [&](float* out) { read_finite(stored, out); });
 }
 
+// The i-th parameter; of one whose master other ranks keep its bf16 copy alone.
+void fill_from(const StoredTensor& stored, Weights& weights, size_t i, const Kept& kept) {
+  const at::Tensor& leaf = weights.parameters[i].tensor;
+  const Bf16Copy* copy = kept.some ? copy_of(weights, leaf) : nullptr;
+  if (copy == nullptr) return fill_from(stored, leaf);
+  if (kept.has(i)) {
+    allocate_values(leaf);
+    fill_from(stored, leaf);
+    return copy->refresh();
+  }
+  fill_from(stored, copy->compute);
+}
+
 // The base, as its directory holds it.
 Weights load_base(const ModelConfig& config, const std::string& directory, at::Device device,
-                  const ModelOptions& options) {
+                  const ModelOptions& options, const KeptMasters& keeps, Kept& kept) {
   const StoredByName stored = stored_by_name(list_weights(directory), directory);
   check_parameters(config, stored, directory);  // config.json alone must not make us take memory
   const Weights shapes = allocate_weights(config, at::Device(at::kMeta), options);  // meta tensors have no storage
-  if (device.is_cpu()) check_memory(shapes, config, directory);
-  Weights weights = allocate_weights(config, device, options);
-  for (const NamedTensor& parameter : weights.parameters) fill_from(stored.at(parameter.name), parameter.tensor);
+  if (computes_by_hand(config, device, options)) kept = kept_masters(shapes, keeps);
+  if (device.is_cpu()) check_memory(shapes, kept, config, directory);
+  Weights weights = allocate_weights(config, device, options, !kept.some);
+  for (size_t i = 0; i < weights.parameters.size(); ++i)
+    fill_from(stored.at(weights.parameters[i].name), weights, i, kept);
   if (auto head = stored.find("lm_head.weight"); config.tie_word_embeddings && head != stored.end())
-    check_tied_head(head->second, weights.embed.leaf);
+    check_tied_head(head->second, weights.embed);
   return weights;
 }
 
 constexpr const char* kEmbedding = "model.embed_tokens";
+constexpr int64_t kShardBytes = int64_t{5} << 30;  // as save_model() has it where nothing is said
 
 bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
   return config.tie_word_embeddings && is_saved_whole(lora, kEmbedding);
 }
 
 // An adapter's matrices, and what was trained whole beside them, over the base's values.
-void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config,
+void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config, const Kept& kept,
                   const std::string& directory) {
   if (trains_tied_embedding(config, adapter.lora) && !adapter.ties) {
     throw Error(ErrorKind::unsupported,
@@ -116,11 +163,12 @@ void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfi
   const StoredByName stored = stored_by_name(read_safetensors_header(adapter_file(directory)), directory);
   check_adapter(adapter, config, stored, directory);
   for (const NamedTensor& p : weights.adapter) fill_from(stored.at(p.name), p.tensor);
-  for (const NamedTensor& p : weights.parameters) {
-    if (is_saved_whole(adapter.lora, module_of(p.name))) fill_from(stored.at(kPeftPrefix + p.name), p.tensor);
+  for (size_t i = 0; i < weights.parameters.size(); ++i) {
+    const std::string& name = weights.parameters[i].name;
+    if (is_saved_whole(adapter.lora, module_of(name))) fill_from(stored.at(kPeftPrefix + name), weights, i, kept);
   }
   if (auto head = stored.find(str(kPeftPrefix, "lm_head.weight")); adapter.ties && head != stored.end())
-    check_tied_head(head->second, weights.embed.leaf);
+    check_tied_head(head->second, weights.embed);
 }
 
 LoraConfig sorted(LoraConfig lora) {
@@ -145,6 +193,11 @@ ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked,
 }  // namespace
 
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& asked) {
+  return load_model(directory, device, asked, nullptr);
+}
+
+std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& asked,
+                                  const KeptMasters& keeps) {
   const std::optional<PeftAdapter> adapter = find_adapter(directory);
   ModelOptions options = adapter ? options_with(*adapter, asked, directory) : asked;
   if (!adapter) options.base = directory;
@@ -154,8 +207,9 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
                    " is ignored: ucas trains adapters without dropout, so this adapter goes on with 0"));
   }
   const ModelConfig config = read_model_config(options.base);
-  Weights weights = load_base(config, options.base, device, options);
-  if (adapter) load_adapter(weights, *adapter, config, directory);
+  Kept kept;
+  Weights weights = load_base(config, options.base, device, options, keeps, kept);
+  if (adapter) load_adapter(weights, *adapter, config, kept, directory);
   return make_transformer(config, std::move(weights), options);
 }
 
@@ -196,17 +250,37 @@ std::vector<NamedTensor> stored_tensors(Model& model) {
 
 std::string stored_dtype(Model& model) { return model.adapter().empty() ? model.config().torch_dtype : "float32"; }
 
-void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
+namespace {
+
+void write_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes,
+                 const MasterValues& values) {
   write_model_config(model.config(), directory, like);
-  const std::vector<TensorToStore> tensors = tensors_to_store(stored_tensors(model));
+  std::vector<NamedTensor> stored = stored_tensors(model);
+  const std::string dtype = stored_dtype(model);
+  if (values && dtype == "bfloat16") {
+    for (const Bf16Copy& copy : model.bf16_copies())
+      for (NamedTensor& t : stored)
+        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
+  }
+  const std::vector<TensorToStore> tensors = tensors_to_store(stored, values);
   if (model.adapter().empty()) {
-    write_weights(directory, tensors, stored_dtype(model), shard_bytes);
+    write_weights(directory, tensors, dtype, shard_bytes);
   } else {
     const LoraConfig& lora = model.options().lora;
     write_adapter_config({lora, model.options().base, trains_tied_embedding(model.config(), lora)}, directory);
     write_safetensors(adapter_file(directory), tensors);
   }
   if (!like.empty()) copy_tokenizer_files(like, directory);
+}
+
+}  // namespace
+
+void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
+  write_model(model, directory, like, shard_bytes, nullptr);
+}
+
+void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values) {
+  write_model(model, directory, like, kShardBytes, values);
 }
 
 }  // namespace ucas

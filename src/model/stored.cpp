@@ -27,12 +27,13 @@ StoredType stored_type_of(const at::Tensor& tensor) {
   return StoredType::other;
 }
 
-std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors) {
+std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors, const MasterValues& values) {
   auto staging = std::make_shared<at::Tensor>();  // keeps one copy alive while it is written
   std::vector<TensorToStore> stored;
   for (const NamedTensor& t : tensors) {
-    const auto data = [staging, tensor = t.tensor]() -> const void* {
-      *staging = tensor.detach().cpu().contiguous();
+    const auto data = [staging, tensor = t.tensor, values]() -> const void* {
+      staging->reset();  // before the next is made
+      *staging = (has_values(tensor) ? tensor.detach() : values(tensor)).cpu().contiguous();
       return staging->const_data_ptr();
     };
     stored.push_back({t.name, t.tensor.sizes().vec(), data, stored_type_of(t.tensor)});

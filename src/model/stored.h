@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hf/safetensors.h"
+#include "model/masters.h"
 #include "model/model.h"
 
 namespace ucas {
@@ -12,7 +13,9 @@ namespace ucas {
 // f32, f16, bf16, int8 or uint8.
 StoredType stored_type_of(const at::Tensor& tensor);
 
-// Shares the tensors; a copy is made, one at a time, of those that lie on another device or are not contiguous.
-std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors);
+// Shares the tensors; a copy is made, one at a time, of those that lie on another device or are not contiguous, and
+// `values` is asked for those that have none.
+std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors,
+                                            const MasterValues& values = nullptr);
 
 }  // namespace ucas

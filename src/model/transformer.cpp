@@ -26,7 +26,7 @@ Model::Parts parts_of(const ModelConfig& config, const Weights& weights, const M
   const at::Device device = weights.norm.device();
   if (path == Path::automatic && device.is_cpu())
     return {make_native_forward(config, weights, options), make_native_head(weights.head)};
-  const bool kernels = path == Path::automatic && has_kernels(device) && suits_kernels(config, options);
+  const bool kernels = path == Path::automatic && computes_by_hand(config, device, options);
   if (path == Path::emulated || kernels)
     return {make_gpu_forward(config, weights, options), make_gpu_head(weights.head)};
   if (path == Path::automatic && config.family->block.norms_after) say_slow_path(config, device);
@@ -38,6 +38,10 @@ std::unique_ptr<Model> view_of(Model& model, Path path) {
 }
 
 }  // namespace
+
+bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options) {
+  return device.is_cpu() || (has_kernels(device) && suits_kernels(config, options));
+}
 
 std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options, Path path) {
   return std::make_unique<Model>(

@@ -9,6 +9,9 @@ namespace ucas {
 // automatic: what is fastest where the weights lie. emulated: CPU emulation of the GPU kernels, slow.
 enum class Path { automatic, aten, emulated };
 
+// Whether passes read bf16 copies of matrices and add gradients by hand, as all back ends but ATen's do.
+bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options);
+
 std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options,
                                 Path path = Path::automatic);
 // The same, once what GEMMs read has been made of the leaves.

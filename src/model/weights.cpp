@@ -42,8 +42,8 @@ at::Tensor in_huge_pages(at::Tensor fresh) {
 // Makes leaves one after another and lists them by name.
 class Allocator {
  public:
-  Allocator(at::Device device, const ModelOptions& options, Weights& to)
-      : device_(device), options_(options), to_(to) {}
+  Allocator(at::Device device, const ModelOptions& options, bool masters, Weights& to)
+      : device_(device), options_(options), masters_(masters), to_(to) {}
 
   // A vector: a norm's or a bias.
   at::Tensor vector(const std::string& module, const char* kind, int64_t size) {
@@ -94,6 +94,7 @@ class Allocator {
     const at::Tensor leaf =
         own(module, ".weight", copied ? at::empty(compute.sizes(), of(at::kFloat)) : compute.detach());
     if (copied) to_.copies.push_back({leaf, compute});
+    if (copied && !masters_) drop_values(leaf);
     return leaf;
   }
 
@@ -145,6 +146,7 @@ class Allocator {
 
   at::Device device_;
   const ModelOptions& options_;
+  const bool masters_;
   Weights& to_;
 };
 
@@ -322,10 +324,10 @@ Weights without_adapter(const Weights& weights) {
   return base;
 }
 
-Weights allocate_weights(const ModelConfig& c, at::Device device, const ModelOptions& options) {
+Weights allocate_weights(const ModelConfig& c, at::Device device, const ModelOptions& options, bool masters) {
   check_lora(options.lora, c);
   Weights w;
-  Allocator make(device, options, w);
+  Allocator make(device, options, masters, w);
   w.embed = make.matrix("model.embed_tokens", c.vocab_size, c.hidden_size);
   std::vector<BlockParameter> parameters;
   visit_block(c, [&](const BlockParameter& p) { parameters.push_back(p); });

@@ -61,8 +61,10 @@ std::vector<at::Tensor> trained_leaves(const Layer& layer);
 // What GEMMs read of those that are trained, of adapters too, and are no leaves themselves.
 std::vector<Bf16Copy> trained_copies(const Weights& weights);
 
-// Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, by options.seed.
-Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});
+// Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, by options.seed. `masters`:
+// whether those of the base that have a bf16 copy get their memory now (else allocate_values()).
+Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {},
+                         bool masters = true);
 // The same tensors without the adapter.
 Weights without_adapter(const Weights& weights);
 // Adds every adapter's GEMM to the matrix that it changes: W + (alpha / rank) B A, in f32.

@@ -93,16 +93,14 @@ class Planner {
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
     const Gradients kept = gradients_of(policy_, c_.update.shard);
-    auto& gradients = part("gradients", str("f32, ", trained, kept.note));
-    for (size_t phase = kGenerate; phase < kPhases; ++phase) gradients[phase] = kept.always;
-    gradients[kUpdate] += kept.in_a_pass;
+    part("gradients", str("f32, ", trained, kept.note))[kUpdate] = kept.always + kept.in_a_pass;
     part("exchange", "gradients on their way to another rank")[kUpdate] = kept.exchanged;
     shared_kept("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained), false);
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
-  // Of what a model trains: what a rank keeps from update to update, what a backward pass has beside that, and buffers
-  // of what travels (sharding/sharded_gradients.h).
+  // Of what a model trains: what a rank keeps from update to update of a step, what a backward pass has beside that,
+  // and buffers of what travels (sharding/sharded_gradients.h).
   struct Gradients {
     int64_t always = 0, in_a_pass = 0, exchanged = 0;
     std::string note = "";
@@ -142,9 +140,9 @@ class Planner {
     auto& bytes = part(name, "weights, gradients, moments");
     const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
     const Gradients gradients = gradients_of(m, c_.update.reduce == Reduce::micro ? c_.update.shard : Shard::moments);
-    bytes.assign(kPhases, m.kept() - m.gradients + gradients.always - masters - moments);
-    bytes[kLoad] += masters - gradients.always;
-    bytes[kLearn] += gradients.in_a_pass + gradients.exchanged;
+    bytes.assign(kPhases, m.kept() - m.gradients - masters - moments);
+    bytes[kLoad] += masters;
+    bytes[kLearn] += gradients.always + gradients.in_a_pass + gradients.exchanged;
     bytes[kSave] += masters + (gpu_ == 0 ? moments : 0);  // as in shared_kept
     auxiliary_state_ += 4 * m.trained + m.moments;
   }

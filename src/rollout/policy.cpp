@@ -94,12 +94,12 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
 }
 
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
-                   const std::string& tokenizer_from) {
+                   const std::string& tokenizer_from, const KeptMasters& masters) {
   const ModelConfig config = read_model_config(directory);  // first: a model that does not run is refused by its name
   Tokenizer tokenizer =
       Tokenizer::load(tokenizer_from.empty() ? directory_with(directory, "tokenizer.json") : tokenizer_from);
   check_vocabulary(tokenizer, config);
-  return {load_model(directory, device, options), std::move(tokenizer)};
+  return {load_model(directory, device, options, masters), std::move(tokenizer)};
 }
 
 }  // namespace ucas

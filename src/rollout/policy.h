@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/masters.h"
 #include "model/model.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
@@ -47,8 +48,8 @@ void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);
 // A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
-// reads the weights.
+// reads the weights. `masters` as load_model() has it.
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
-                   const std::string& tokenizer = "");
+                   const std::string& tokenizer = "", const KeptMasters& masters = nullptr);
 
 }  // namespace ucas

@@ -320,7 +320,8 @@ void ServedRollout::on_all(const std::function<void(size_t server)>& work) const
   if (failed) std::rethrow_exception(failed);
 }
 
-void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files) {
+void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
+                              const MasterValues& values) {
   expect(weights);
   make_directories(folder);
   const std::string name = str("step-", weights), target = path_join(folder, name);
@@ -329,7 +330,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
     if (exists(old)) remove_all(old);
   }
   make_directories(temporary);
-  save_model(model_, temporary, model_files);
+  save_model(model_, temporary, model_files, values);
   sync_directory(temporary);
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();

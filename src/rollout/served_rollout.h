@@ -31,7 +31,9 @@ class ServedRollout final : public Rollouter {
   void expect(int64_t weights) { weights_ = weights; }
   // Writes the model's weights of now to FOLDER/step-N and has every server take them, all at once; removes those
   // before. Error ("server", exit 75) where one does not answer, refuses, or computes with others.
-  void hand_over(const std::string& folder, int64_t weights, const std::string& model_files);
+  // `values` as save_model() has it.
+  void hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
+                 const MasterValues& values = nullptr);
 
   int64_t tried_again() const { return tried_again_; }  // requests so far
   double known_difference() const {

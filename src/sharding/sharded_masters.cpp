@@ -1,13 +1,48 @@
 #include "sharding/sharded_masters.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 
 namespace ucas {
+
+namespace {
+
+constexpr const char* kLending = "lending master weights";
+constexpr int64_t kEnough = -1;  // nothing more is asked for
+
+}  // namespace
+
+// The largest first, each to who has least.
+std::vector<int64_t> owners_of(const std::vector<NamedTensor>& parameters, int64_t ranks) {
+  std::vector<size_t> largest_first(parameters.size());
+  std::iota(largest_first.begin(), largest_first.end(), size_t{0});
+  const auto size = [&](size_t i) { return parameters[i].tensor.numel(); };
+  std::ranges::stable_sort(largest_first, [&](size_t a, size_t b) { return size(a) > size(b); });
+  std::vector<int64_t> elements(static_cast<size_t>(ranks)), owners(parameters.size());
+  for (const size_t i : largest_first) {
+    const auto least = std::ranges::min_element(elements);
+    owners[i] = least - elements.begin();
+    *least += size(i);
+  }
+  return owners;
+}
+
+KeptMasters own_masters(int64_t rank, int64_t ranks) {
+  if (ranks == 1) return nullptr;
+  return [rank, ranks](const std::vector<NamedTensor>& trained) {
+    std::vector<bool> mine;
+    for (const int64_t owner : owners_of(trained, ranks)) mine.push_back(owner == rank);
+    return mine;
+  };
+}
 
 ShardedMasters::ShardedMasters(Ranks& ranks, const std::vector<NamedTensor>& parameters,
                                const std::vector<int64_t>& owners, const std::vector<Bf16Copy>& copies)
@@ -17,14 +52,22 @@ ShardedMasters::ShardedMasters(Ranks& ranks, const std::vector<NamedTensor>& par
   for (const Bf16Copy& copy : copies) by_leaf.emplace(copy.master.unsafeGetTensorImpl(), copy);
   for (size_t i = 0; i < parameters.size(); ++i) {  // in the model's order, the same on every rank
     const auto found = by_leaf.find(parameters[i].tensor.unsafeGetTensorImpl());
-    if (found != by_leaf.end()) owned_[static_cast<size_t>(owners[i])].push_back(found->second);
+    if (found == by_leaf.end()) continue;
+    owned_[static_cast<size_t>(owners[i])].push_back(found->second);
+    if (owners[i] != ranks.rank()) drop_values(found->second.master);
   }
 }
 
-bool ShardedMasters::has(const at::Tensor& leaf) const {
-  return std::ranges::any_of(owned_, [&](const std::vector<Bf16Copy>& of_rank) {
-    return std::ranges::any_of(of_rank, [&](const Bf16Copy& copy) { return copy.master.is_same(leaf); });
-  });
+bool ShardedMasters::has(const at::Tensor& leaf) const { return place_of(leaf).first >= 0; }
+
+// Its owner, and which of the owner's it is; -1: it is not sharded.
+std::pair<int64_t, int64_t> ShardedMasters::place_of(const at::Tensor& leaf) const {
+  for (size_t owner = 0; owner < owned_.size(); ++owner) {
+    const auto& list = owned_[owner];
+    const auto found = std::ranges::find_if(list, [&](const Bf16Copy& copy) { return copy.master.is_same(leaf); });
+    if (found != list.end()) return {static_cast<int64_t>(owner), found - list.begin()};
+  }
+  return {-1, 0};
 }
 
 void ShardedMasters::broadcast_weights() const {
@@ -40,24 +83,42 @@ void ShardedMasters::broadcast_weights() const {
   ranks_.broadcast("broadcasting weights", weights);
 }
 
-void ShardedMasters::gather() const {
+// All of it through the host, where the file is written from: no device makes room for what is of others.
+void ShardedMasters::lend(const std::function<void(const MasterValues&)>& work, const MasterValues& own) const {
   const at::NoGradGuard no_grad;
-  ranks_.barrier("gathering master weights");
-  for (int64_t owner = 1; owner < ranks_.size(); ++owner) {
-    if (!ranks_.leads() && ranks_.rank() != owner) continue;
-    std::vector<at::Tensor> masters;
-    for (const Bf16Copy& copy : owned_[static_cast<size_t>(owner)]) {
-      allocate_values(copy.master);
-      masters.push_back(copy.master);
-    }
-    ranks_.send("gathering master weights", masters, owner, 0);
+  ranks_.barrier(kLending);
+  if (!ranks_.leads()) return answer(own);
+  const auto ask = [&](int64_t owner, int64_t which) {
+    ranks_.send(kLending, {{at::full({1}, which, at::kLong)}}, 0, owner);
+  };
+  const auto values = [&](const at::Tensor& leaf) {
+    const auto [owner, which] = place_of(leaf);
+    if (owner <= 0) return own(leaf);
+    ask(owner, which);
+    at::Tensor received = at::empty(leaf.sizes(), at::kFloat);
+    ranks_.send(kLending, {{received}}, owner, 0);
+    return received;
+  };
+  std::exception_ptr failure;
+  try {
+    work(values);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::ranks) throw;  // no one is left to be told
+    failure = std::current_exception();
   }
+  for (int64_t owner = 1; owner < ranks_.size(); ++owner) ask(owner, kEnough);
+  if (failure) std::rethrow_exception(failure);
 }
 
-void ShardedMasters::release() const {
-  for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
-    if (owner == ranks_.rank()) continue;
-    for (const Bf16Copy& copy : owned_[static_cast<size_t>(owner)]) drop_values(copy.master);
+void ShardedMasters::answer(const MasterValues& own) const {
+  const auto& mine = owned_[static_cast<size_t>(ranks_.rank())];
+  const at::Tensor asked = at::empty({1}, at::kLong);
+  for (;;) {
+    ranks_.send(kLending, {{asked}}, 0, ranks_.rank());
+    const auto which = asked.const_data_ptr<int64_t>()[0];
+    if (which == kEnough) return;
+    ranks_.send(kLending, {{own(mine[static_cast<size_t>(which)].master).detach().cpu().contiguous()}}, ranks_.rank(),
+                0);
   }
 }
 

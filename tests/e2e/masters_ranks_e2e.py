@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 
-from support import (SamplingServer, check, clean, finish, path, rows, same_bytes, served_words, small_task, start_ranks, train_words,
+from support import (SamplingServer, check, clean, finish, path, rows, same_bytes, same_checkpoint, served_words, small_task, start_ranks, train_words,
                      ucas, wait_for_step)
 
 STEPS = 4
@@ -49,13 +49,9 @@ def words(kind, run, *more):
 
 
 def same_files(a, b, step, name, config=True):
-    """Every file of a checkpoint; but those that keep a mark of another config."""
+    """Every tensor and file of a checkpoint; but those that keep a mark of another config."""
     a, b = (path(run, "checkpoints", f"step-{step:07d}") for run in (a, b))
-    files = [os.path.relpath(os.path.join(folder, file), b) for folder, _, names in os.walk(b) for file in names]
-    check(len(files) > 6, f"{name}: a checkpoint of step {step}")
-    for file in files:
-        if config or file not in ("state/state.json", "state/manifest.json"):
-            check(same_bytes(os.path.join(a, file), os.path.join(b, file)), f"{name}: {file} of step {step} is the same")
+    same_checkpoint(a, b, name, config)
 
 
 def trained(size, kind, run, *more):

@@ -1,8 +1,8 @@
-"""`update.reduce = "micro"` over Gloo: every file of a checkpoint, and the log, are those of one process, for 2, 3 and 4 ranks, for
+"""`update.reduce = "micro"` over Gloo: every tensor and file of a checkpoint, and the log, are those of one process, for 2, 3 and 4 ranks, for
 either level of shards, and for whatever else changes how gradients are made and used."""
 import os
 
-from support import check, clean, finish, path, rows, same_bytes, small_task, start_ranks, train_words
+from support import check, clean, finish, path, rows, same_checkpoint, small_task, start_ranks, train_words
 
 STEPS = 2
 KINDS = {
@@ -39,12 +39,6 @@ for kind in KINDS:
             run = trained(size, kind, shard)
             check(rows(run) == rows(one), f"{run}: steps.jsonl is that of one process")
             for step in range(1, STEPS + 1):
-                folder = os.path.join(one, "checkpoints", f"step-{step:07d}")
-                files = [os.path.relpath(os.path.join(at, file), one) for at, _, names in os.walk(folder) for file in names]
-                check(len(files) > 6, f"{kind}: a checkpoint of step {step}")
-                for file in files:
-                    # These two keep a mark of the config.
-                    if shard == "gradients" and os.path.basename(file) in ("state.json", "manifest.json"):
-                        continue
-                    check(same_bytes(os.path.join(run, file), os.path.join(one, file)), f"{run}: {file} is that of one process")
+                at = os.path.join("checkpoints", f"step-{step:07d}")
+                same_checkpoint(os.path.join(run, at), os.path.join(one, at), run, config=shard != "gradients")
 clean()

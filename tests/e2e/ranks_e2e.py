@@ -6,7 +6,7 @@ import random
 import signal
 import sys
 
-from support import check, clean, finish, path, rows, same_bytes, small_task, start_ranks as start, train_words, wait_for_step
+from support import check, clean, finish, path, rows, same_bytes, same_checkpoint, small_task, start_ranks as start, train_words, wait_for_step
 
 STEPS = 6
 SHORT = "--short" in sys.argv
@@ -21,10 +21,9 @@ def words(run, *more):
 def same_run(a, b, name, steps=(2, 4, STEPS), whole=True, config=True):
     """`config`: they have the same one, which state.json keeps a mark of."""
     for step in steps:
-        for file in ("model.safetensors", "state/optimizer.safetensors", *(["state/state.json"] if config else [])):
-            at = os.path.join("checkpoints", f"step-{step:07d}", file)
-            if os.path.exists(os.path.join(b, at)):
-                check(same_bytes(os.path.join(a, at), os.path.join(b, at)), f"{name}: {at} is the same")
+        at = os.path.join("checkpoints", f"step-{step:07d}")
+        if os.path.exists(os.path.join(b, at)):
+            same_checkpoint(os.path.join(a, at), os.path.join(b, at), name, config)
     if not whole:
         return
     check(rows(a) == rows(b), f"{name}: steps.jsonl is the same")

@@ -6,6 +6,7 @@ usual speed."""
 import atexit
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -154,6 +155,50 @@ def served_words(run, servers, *more):
     return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
                        "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
                        "--update.reduce", "micro", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
+
+
+SHARD = re.compile(r"-\d+-of-\d+(?=\.safetensors$)")
+
+
+def tensors_of(checkpoint):
+    """By file and name: type, shape and bytes. What each of several ranks has written of a file of state/ counts as that file's."""
+    found = {}
+    for folder, _, names in os.walk(checkpoint):
+        for name in (n for n in names if n.endswith(".safetensors")):
+            with open(os.path.join(folder, name), "rb") as file:
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+                data = file.read()
+            part = os.path.relpath(os.path.join(folder, SHARD.sub("", name) if folder.endswith("state") else name), checkpoint)
+            for tensor, entry in header.items():
+                if tensor == "__metadata__":
+                    continue
+                check_quietly((part, tensor) not in found, f"{checkpoint}: {tensor} stands twice in {part}")
+                begin, end = entry["data_offsets"]
+                found[part, tensor] = entry["dtype"], entry["shape"], data[begin:end]
+    return found
+
+
+def same_checkpoint(a, b, name, config=True):
+    """The same tensors, and the same bytes of every other file: but the manifest, which lists files, and, of runs with other configs,
+    state.json, which keeps a mark of them."""
+    x, y = tensors_of(a), tensors_of(b)
+    check_quietly(len(y) > 6, f"{name}: tensors of {b}")
+    check_quietly(x.keys() == y.keys(), f"{name}: tensors of one alone: {sorted(x.keys() ^ y.keys())[:4]}")
+    for key in y:
+        check_quietly(x[key] == y[key], f"{name}: {key} of {os.path.basename(a)}")
+    others = []
+    for at in (a, b):
+        others.append({os.path.relpath(os.path.join(folder, file), at) for folder, _, names in os.walk(at) for file in names
+                       if not file.endswith(".safetensors") and file != "manifest.json" and (config or file != "state.json")})
+    check_quietly(others[0] == others[1], f"{name}: files of one alone: {others[0] ^ others[1]}")
+    for file in sorted(others[1]):
+        check_quietly(same_bytes(os.path.join(a, file), os.path.join(b, file)), f"{name}: {file} of {os.path.basename(a)}")
+    print(f"ok: {name}: {os.path.basename(a)} has the same {len(y)} tensors and {len(others[1])} other files")
+
+
+def check_quietly(condition, message):
+    if not condition:
+        fail(message)
 
 
 def same_bytes(a, b):

@@ -23,14 +23,15 @@ void check_same_tokens(const std::string& policy, const std::string& option, con
 }
 
 std::vector<std::unique_ptr<AuxiliaryModel>> make_auxiliary_models(const TrainConfig& config, at::Device device,
-                                                                   Model& policy) {
+                                                                   Model& policy, const Ranks& ranks) {
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   auto add = [&](std::unique_ptr<AuxiliaryModel> auxiliary) {
     if (auxiliary) auxiliary_models.push_back(std::move(auxiliary));
   };
-  add(make_reference(config, device, &policy));
-  add(make_critic(config, device));
-  add(make_implicit_prm(config, device));
+  const Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
+  add(make_reference(config, device, &policy, own_masters(placement.rank, placement.ranks)));
+  add(make_critic(config, device, placement));
+  add(make_implicit_prm(config, device, placement));
   add(make_teacher(config, device, policy.config()));
   return auxiliary_models;
 }

@@ -44,13 +44,12 @@ class AuxiliaryModel {
   virtual Optimizer* optimizer() { return nullptr; }
   // Among ranks, before anything is restored: each may keep its share of what the policy's optimizer says whose it is.
   virtual void shard_over(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
-  // For a checkpoint, as those of Optimizer.
-  virtual void gather_state() {
-    if (Optimizer* own = optimizer()) own->gather_state();
+  // Of weights(), for checkpoints: the rank that writes each, and the bf16 copies of those that other ranks may keep.
+  virtual std::vector<int64_t> owners() {
+    const Optimizer* own = optimizer();
+    return own == nullptr ? std::vector<int64_t>() : own->owners();
   }
-  virtual void release_state() {
-    if (Optimizer* own = optimizer()) own->release_state();
-  }
+  virtual std::vector<Bf16Copy> copies() { return {}; }
   virtual std::map<std::string, double> state() const { return {}; }
   virtual void restore(const std::map<std::string, double>& /*state*/) {}
 };
@@ -67,8 +66,9 @@ inline Among among_ranks(const StepContext& step, const UpdateConfig& update, co
 
 // Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
 // config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.
+// Among ranks the masters and moments of others are never made.
 std::vector<std::unique_ptr<AuxiliaryModel>> make_auxiliary_models(const TrainConfig& config, at::Device device,
-                                                                   Model& policy);
+                                                                   Model& policy, const Ranks& ranks);
 
 // An auxiliary model reads the policy's tokens: the same ids must mean the same. Throws Error(ErrorKind::config) with
 // the first that does not, naming the `option` that said `other`, and whose model it is.
@@ -76,9 +76,12 @@ void check_same_tokens(const std::string& policy, const std::string& option, con
                        const std::string& whose);
 
 // The rows of make_auxiliary_models(); each returns nullptr where the config does not ask for it.
-std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
-std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device);
-std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device);
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr,
+                                               const KeptMasters& masters = nullptr);
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device,
+                                            const Placement& placement = {});
+std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device,
+                                                  const Placement& placement = {});
 std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy);
 
 }  // namespace ucas

@@ -27,19 +27,21 @@ namespace {
 constexpr uint64_t kHeadStream = 0x56;    // of the head's initial values
 constexpr int64_t kShareOrder = 1 << 30;  // epochs of data order never reach it
 constexpr const char* kHead = "value_head.weight";
+constexpr const char* kLmHead = "lm_head.weight";
 
 class Critic final : public AuxiliaryModel {
  public:
-  Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network)
+  Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network, const Placement& placement)
       : method_(config.method),
         critic_(std::move(critic)),
         update_(config.update),
         network_(std::move(network)),
-        optimizer_(network_.parameters(), critic_.optimizer) {}
+        optimizer_(network_.parameters(), critic_.optimizer, Optimizer::Path::by_device, placement) {}
 
   std::string name() const override { return "critic"; }
   std::vector<NamedTensor> weights() override { return network_.parameters(); }
   Optimizer* optimizer() override { return &optimizer_; }
+  std::vector<Bf16Copy> copies() override { return network_.body->bf16_copies(); }
 
   std::map<std::string, double> state() const override { return skipped_.state(); }
   void restore(const std::map<std::string, double>& state) override {
@@ -80,6 +82,7 @@ class Critic final : public AuxiliaryModel {
       skipped_.note(result.applied, str("step ", step.step), "the critic's gradient",
                     "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
     }
+    optimizer_.drop_gradients();
     const std::vector<float> learnt = batch.trained(returns);
     if (!learnt.empty()) m.set_spread(metric::critic_returns, learnt);
     m.set(metric::critic_vf_loss, mean.vf_loss);
@@ -118,12 +121,29 @@ void check_fits(const TrainConfig& config, const std::string& directory, const M
   }
 }
 
+// Who owns what is decided among ValueNetwork::parameters(). The LM head, which is not trained, stays as it is.
+KeptMasters masters_of_critic(const std::string& directory, const Placement& placement) {
+  if (placement.ranks == 1) return nullptr;
+  const int64_t width = read_model_config(directory).hidden_size;
+  return [width, placement](const std::vector<NamedTensor>& trained) {
+    std::vector<NamedTensor> list;
+    for (const NamedTensor& p : trained)
+      if (p.name != kLmHead) list.push_back(p);
+    list.push_back({kHead, at::empty({width}, at::TensorOptions().device(at::kMeta))});
+    const std::vector<int64_t> owners = owners_of(list, placement.ranks);
+    std::vector<bool> mine;
+    size_t next = 0;
+    for (const NamedTensor& p : trained) mine.push_back(p.name == kLmHead || owners[next++] == placement.rank);
+    return mine;
+  };
+}
+
 }  // namespace
 
 std::vector<NamedTensor> ValueNetwork::parameters() {
   std::vector<NamedTensor> list;
   for (NamedTensor& p : body->trainable()) {
-    if (p.name != "lm_head.weight") list.push_back(p);
+    if (p.name != kLmHead) list.push_back(p);
   }
   list.push_back({kHead, head});
   return list;
@@ -136,8 +156,8 @@ at::Tensor ValueNetwork::values(const PackedResponses& packed) {
 }
 
 ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
-                                const ModelOptions& options) {
-  ValueNetwork network{load_model(directory, device, options), {}};
+                                const ModelOptions& options, const Placement& placement) {
+  ValueNetwork network{load_model(directory, device, options, masters_of_critic(directory, placement)), {}};
   int64_t width = network.body->config().hidden_size;
   at::Tensor head = at::empty({width}, at::kFloat);
   Rng rng(seed, kHeadStream);
@@ -206,14 +226,14 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
   return shares;
 }
 
-std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device) {
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device, const Placement& placement) {
   std::optional<CriticConfig> critic = config.needs().critic;
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
   if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
-  ValueNetwork network =
-      make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.auxiliary_model_options());
-  return std::make_unique<Critic>(config, *critic, std::move(network));
+  ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device,
+                                            config.auxiliary_model_options(), placement);
+  return std::make_unique<Critic>(config, *critic, std::move(network), placement);
 }
 
 }  // namespace ucas

@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "objective/loss/value_loss.h"
 #include "sharding/gradient_schedule.h"
+#include "train/optimizer/optimizer.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {
@@ -28,9 +29,10 @@ struct ValueNetwork {
   at::Tensor values(const PackedResponses& packed);
 };
 
-// The head is sampled from N(0, 1 / (D + 1)^2), as OpenRLHF and Open-Reasoner-Zero do.
+// The head is sampled from N(0, 1 / (D + 1)^2), as OpenRLHF and Open-Reasoner-Zero do. Of several ranks each loads the
+// masters that its optimizer will own.
 ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
-                                const ModelOptions& options = {});
+                                const ModelOptions& options = {}, const Placement& placement = {});
 
 // V of every token of the batch, [N], without gradients; of several ranks each computes some, and all have the same.
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget,

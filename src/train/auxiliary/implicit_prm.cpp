@@ -22,16 +22,17 @@ constexpr double kTemperature = 1;  // q is a property of the two models, not of
 class ImplicitPrm final : public AuxiliaryModel {
  public:
   ImplicitPrm(const std::string& directory, const PrmConfig& config, const UpdateConfig& update, at::Device device,
-              const ModelOptions& options)
+              const ModelOptions& options, const Placement& placement)
       : config_(config),
         update_(update),
-        phi_(load_model(directory, device, options)),
+        phi_(load_model(directory, device, options, own_masters(placement.rank, placement.ranks))),
         frozen_(load_model(directory, device, inference(options.dtype))),
-        optimizer_(phi_->trainable(), config.optimizer) {}
+        optimizer_(phi_->trainable(), config.optimizer, Optimizer::Path::by_device, placement) {}
 
   std::string name() const override { return "prm"; }
   std::vector<NamedTensor> weights() override { return phi_->trainable(); }
   Optimizer* optimizer() override { return &optimizer_; }
+  std::vector<Bf16Copy> copies() override { return phi_->bf16_copies(); }
   std::map<std::string, double> state() const override { return skipped_.state(); }
   void restore(const std::map<std::string, double>& state) override {
     skipped_.restore(state);
@@ -68,6 +69,7 @@ class ImplicitPrm final : public AuxiliaryModel {
     PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, update_.micro_batch_tokens,
                                             among_ranks(step, update_, optimizer_));
     StepResult result = optimizer_.step(lr);
+    optimizer_.drop_gradients();
     phi_->refresh();
     m.set(metric::prm_ce_loss, loss.loss);
     m.set(metric::prm_accuracy, loss.accuracy);
@@ -131,14 +133,16 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   return total;
 }
 
-std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device) {
+std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device,
+                                                  const Placement& placement) {
   std::optional<PrmConfig> prm = config.needs().prm;
   if (!prm) return nullptr;
   if (!prm->model.empty() && prm->model != config.model) {
     check_same_tokens(config.model, "method.prm.model", prm->model, "reward model");
   }
   const std::string& directory = prm->model.empty() ? config.model : prm->model;
-  return std::make_unique<ImplicitPrm>(directory, *prm, config.update, device, config.auxiliary_model_options());
+  return std::make_unique<ImplicitPrm>(directory, *prm, config.update, device, config.auxiliary_model_options(),
+                                       placement);
 }
 
 }  // namespace ucas

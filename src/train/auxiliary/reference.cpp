@@ -75,14 +75,12 @@ class Reference final : public AuxiliaryModel {
     return moves_.moves() ? model_->trainable() : std::vector<NamedTensor>{};
   }
   void shard_over(Ranks& ranks, const Optimizer& policy) override {
-    if (moves_.moves()) masters_.emplace(ranks, model_->trainable(), policy.owners(), model_->bf16_copies());
+    if (!moves_.moves()) return;
+    owners_ = policy.owners();
+    masters_.emplace(ranks, model_->trainable(), owners_, model_->bf16_copies());
   }
-  void gather_state() override {
-    if (masters_) masters_->gather();
-  }
-  void release_state() override {
-    if (masters_) masters_->release();
-  }
+  std::vector<int64_t> owners() override { return owners_; }
+  std::vector<Bf16Copy> copies() override { return model_->bf16_copies(); }
   // Of what stays as it is there is nothing to keep.
   std::map<std::string, double> state() const override {
     std::map<std::string, double> state;
@@ -109,7 +107,8 @@ class Reference final : public AuxiliaryModel {
   }
 
   std::unique_ptr<Model> model_;
-  std::optional<ShardedMasters> masters_;  // of one that moves, among ranks
+  std::vector<int64_t> owners_;            // of one that moves, among ranks: the policy's
+  std::optional<ShardedMasters> masters_;  // of these
   RewardConfig reward_;
   ReferenceConfig moves_;
   double temperature_;
@@ -123,10 +122,11 @@ class Reference final : public AuxiliaryModel {
 // One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
 // where the run began with a fresh one and changes nothing else; otherwise from
 // config.model, also on resume, where the policy itself comes from a checkpoint of the run.
-std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy,
+                                               const KeptMasters& masters) {
   if (!config.needs().reference) return nullptr;
   if (config.reference.moves()) {
-    return std::make_unique<Reference>(config, load_model(config.model, device, config.model_options()));
+    return std::make_unique<Reference>(config, load_model(config.model, device, config.model_options(), masters));
   }
   const bool shared =
       policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -147,7 +148,17 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   const bool counted = config.device == "cuda" && !ranks.alone();
   at::Device device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
                                            : config.device);
-  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}, {}};
+  const Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
+  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from,
+                          own_masters(placement.rank, placement.ranks)),
+              {},
+              {},
+              {},
+              {},
+              {},
+              {},
+              {},
+              {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   const bool labels = config.needs().labels && !config.reward.from_outside();
@@ -185,8 +196,9 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.served = served.get();
     parts.rollout = std::move(served);
   }
-  parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer);
-  parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model);
+  parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer,
+                                                Optimizer::Path::by_device, placement);
+  parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);
   return parts;
 }
 
@@ -270,22 +282,28 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
   return t;
 }
 
-// Of the numbers that are there, wherever they were read from.
+// Of the numbers that are there on every rank, wherever they were read from: of a master its bf16 copy.
 std::string hash_of_weights(Model& model) {
+  std::map<const at::TensorImpl*, at::Tensor> copies;
+  for (const Bf16Copy& copy : model.bf16_copies()) copies.emplace(copy.master.unsafeGetTensorImpl(), copy.compute);
   std::string hashes;
   for (const NamedTensor& t : stored_tensors(model)) {
-    const at::Tensor host = t.tensor.detach().cpu().contiguous();
+    const auto found = copies.find(t.tensor.unsafeGetTensorImpl());
+    const at::Tensor host = (found == copies.end() ? t.tensor : found->second).detach().cpu().contiguous();
     hashes += hash_of_text({static_cast<const char*>(host.const_data_ptr()), host.nbytes()}) + "\n";
   }
   return hash_of_text(hashes);
 }
 
 // What must be the same on all ranks, as lines "name = value": every option but those of the place, what a resume
-// compares, and the weights that the run begins with.
+// compares, and the weights that the run begins with. In bf16 no rank has all masters: those of a fresh run are what
+// its files say, those of a resumed one what the manifest of its checkpoint says, which is compared before.
 std::vector<std::string> lines_of_run(const TrainConfig& config, const std::string& fingerprint, const std::string& out,
-                                      Model& model) {
+                                      Model& model, bool fresh) {
   std::vector<std::string> lines = {str("out = ", out),
                                     str("the weights to begin with (hash) = ", hash_of_weights(model))};
+  if (fresh && config.dtype == Dtype::bf16)
+    lines.push_back(str("files of the model (hash) = ", hash_of_model(config.model)));
   for (const FieldValue& field : fields_of(config)) {
     if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
   }
@@ -455,7 +473,8 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     return loaded;
   });
   if (!ranks->alone()) {
-    require_same(*ranks, "comparing the ranks' runs", lines_of_run(config, fingerprint, out, *parts.policy.model));
+    require_same(*ranks, "comparing the ranks' runs",
+                 lines_of_run(config, fingerprint, out, *parts.policy.model, true));
   }
   std::optional<RunDirectory> run;
   ranks->together("creating the run directory", [&] {
@@ -531,7 +550,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   });
   if (!ranks->alone()) {
     require_same(*ranks, "comparing the ranks' runs",
-                 lines_of_run(t.config, t.state.fingerprint, path, *t.policy.model));
+                 lines_of_run(t.config, t.state.fingerprint, path, *t.policy.model, !found));
   }
   if (found) {
     log(str("resuming ", path, " after step ", t.state.step));

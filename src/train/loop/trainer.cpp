@@ -155,7 +155,6 @@ Trainer::Trainer(Training& training)
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
-  release_shares();  // whatever was to be restored has been
   if (c.rollout.off_policy_steps > 0) prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
@@ -218,21 +217,14 @@ void Trainer::note(const StepMetrics& m) {
   means_.response += m.get(metric::response_length.mean);
 }
 
-void Trainer::release_shares() {
-  t_.optimizer->release_state();
-  for (auto& auxiliary : t_.auxiliary_models) auxiliary->release_state();
-}
-
 // Where servers sample: they get the weights of now, unless they have them.
 void Trainer::hand_over(StepRecord* record) {
   if (t_.served == nullptr || synced_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
-  t_.optimizer->gather_masters();
-  if (t_.ranks->leads()) {
-    t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files());
-  }
-  t_.optimizer->release_masters();
+  t_.optimizer->with_masters([&](const MasterValues& values) {
+    t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
+  });
   t_.served->expect(t_.state.step);
   t_.ranks->barrier("handing weights over");
   synced_ = t_.state.step;
@@ -321,6 +313,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                 id(mini.last), ", seed ", c.seed, "); the last checkpoint stands"));
     }
   }
+  t_.optimizer->drop_gradients();
   record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
@@ -351,22 +344,20 @@ void Trainer::save(bool needed) {
     return;
   }
   saved_at_ = t_.state.step;
-  t_.optimizer->gather_state();
-  for (auto& auxiliary : t_.auxiliary_models) auxiliary->gather_state();
-  if (!t_.run.writes()) return;
   observer_->phase("saving");
   t_.state.auxiliary_models.clear();
   for (auto& auxiliary : t_.auxiliary_models) t_.state.auxiliary_models[auxiliary->name()] = auxiliary->state();
   StateFiles more;
-  const std::string carried_over = carry_over_lines(t_.state.cursor.carry_over, t_.data, t_.state.step);
-  if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
-  if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
+  if (t_.run.writes()) {
+    const std::string carried_over = carry_over_lines(t_.state.cursor.carry_over, t_.data, t_.state.step);
+    if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
+    if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
+  }
   failed_saves_.attempt(needed, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.auxiliary_models, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
-    t_.run.note_saved();
+    if (t_.run.writes()) t_.run.note_saved();
   });
-  release_shares();
 }
 
 // A step that servers fail leaves the run saved as it was before: the same command goes on there.

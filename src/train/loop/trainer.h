@@ -31,7 +31,6 @@ class Trainer {
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   Decision decide(const char* what, Decision mine);
-  void release_shares();   // of what other ranks keep
   void save(bool needed);  // the last one, or one before it stops
   void say_end() const;
   bool finished() const;  // the run is as long as the config asks

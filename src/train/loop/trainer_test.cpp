@@ -169,6 +169,30 @@ TEST(trainer, an_observer_hears_of_each_phase_in_order) {
   EXPECT_EQ(observer.samples, 2);
 }
 
+// In every phase of a step: how many of the policy's parameters have a gradient.
+class GradientObserver final : public TrainObserver {
+ public:
+  explicit GradientObserver(Model& model) : model_(model) {}
+  void phase(const std::string& what, const std::string&) override {
+    int64_t count = 0;
+    for (const NamedTensor& p : model_.trainable()) count += p.tensor.grad().defined() ? 1 : 0;
+    told.push_back(str(what, " ", count));
+  }
+  std::vector<std::string> told;
+
+ private:
+  Model& model_;
+};
+
+TEST(trainer, gradients_are_there_in_updates_alone) {
+  const TinyTraining tiny;
+  Training t = open_training(tiny.config("train.steps = 2"), tiny.out(), "test");
+  GradientObserver observer(*t.policy.model);
+  Trainer(t).run(observer);
+  EXPECT_EQ(observer.told, (std::vector<std::string>{"generating 0", "scoring 0", "updating 0", "generating 0",
+                                                     "scoring 0", "updating 0", "saving 0"}));
+}
+
 TEST(trainer, a_bound_on_a_metric_ends_the_run_after_its_step) {
   const TinyTraining tiny;
   Training t =

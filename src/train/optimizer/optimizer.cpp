@@ -6,15 +6,19 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/str.h"
 #include "model/backend/gpu/gpu_block.h"
+#include "model/gemm/linear.h"
 #include "model/tensor/stream.h"
 
 namespace ucas {
@@ -22,6 +26,9 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kNormChunk = 16384;  // elements of one partial sum
+// Bytes of gradients that are given back to the system at once: glibc keeps blocks of less than 32 MiB. Below this the
+// pages' way back and forth costs more than they are worth.
+constexpr size_t kTrimmedFrom = size_t{64} << 20;
 
 // Sum of squares in a fixed order: eight lanes inside a chunk, chunks one after another, all in double.
 double sum_of_squares(const float* g, int64_t n) {
@@ -101,8 +108,11 @@ const Optimizer::Rule Optimizer::kOnCpu{cpu_sums_of_squares, adamw_on_cpu};
 const Optimizer::Rule Optimizer::kOnGpu{gpu_sums_of_squares, adamw_on_gpu};
 const Optimizer::Rule Optimizer::kByAten{aten_sums_of_squares, adamw_by_aten};
 
-Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path) : config_(config) {
+Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path,
+                     const Placement& placement)
+    : config_(config) {
   at::NoGradGuard no_grad;
+  const std::vector<int64_t> owners = owners_of(parameters, placement.ranks);
   bool on_cpu = path == Path::by_device, on_gpu = on_cpu;
   for (const NamedTensor& p : parameters) {
     UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
@@ -113,7 +123,8 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
                         .square = {},
                         .by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p),
                         .decays = config.decay == Decay::all || p.tensor.dim() >= 2};
-    make_moments(slot);
+    slot.owner = owners[slots_.size()];
+    if (slot.owner == placement.rank) make_moments(slot);
     slots_.push_back(std::move(slot));
     on_cpu = on_cpu && p.tensor.is_cpu();
     on_gpu = on_gpu && has_kernels(p.tensor.device());
@@ -133,19 +144,15 @@ void Optimizer::make_moments(ParameterState& slot) const {
 void Optimizer::shard_over(Ranks& ranks, Shard shard, const std::vector<Bf16Copy>& copies) {
   ranks_ = &ranks;
   own_gradients_ = shard == Shard::gradients;
-  std::vector<ParameterState*> largest_first;
-  for (ParameterState& slot : slots_) largest_first.push_back(&slot);
-  std::ranges::stable_sort(largest_first, std::greater{}, [](const ParameterState* s) { return s->parameter.numel(); });
-  std::vector<int64_t> elements(static_cast<size_t>(ranks.size()));
-  for (ParameterState* slot : largest_first) {
-    const auto least = std::ranges::min_element(elements);
-    slot->owner = least - elements.begin();
-    *least += slot->parameter.numel();
-    if (!mine(*slot)) slot->mean = {}, slot->square = {};
-  }
-  if (copies.empty()) return;
   std::vector<NamedTensor> parameters;
   for (const ParameterState& slot : slots_) parameters.push_back({slot.name, slot.parameter});
+  const std::vector<int64_t> of_ranks = owners_of(parameters, ranks.size());
+  for (ParameterState& slot : slots_) {
+    slot.owner = of_ranks[static_cast<size_t>(slot.index)];
+    if (!mine(slot)) slot.mean = {}, slot.square = {};
+    if (mine(slot) && !slot.mean.defined()) make_moments(slot);
+  }
+  if (copies.empty()) return;
   masters_.emplace(ranks, parameters, owners(), copies);
   for (ParameterState& slot : slots_) slot.narrow = masters_->has(slot.parameter);
 }
@@ -165,35 +172,14 @@ void Optimizer::broadcast_weights() const {
   if (masters_) masters_->broadcast_weights();
 }
 
-void Optimizer::gather_state() {
-  if (ranks_ == nullptr) return;
-  at::NoGradGuard no_grad;
-  for (ParameterState& slot : slots_) {
-    if (!mine(slot)) make_moments(slot);
-    for (const Moment* moment : {&slot.mean, &slot.square})
-      for (const at::Tensor& part : {moment->values, moment->scales})
-        if (part.defined()) ranks_->broadcast("gathering moments", {{part}}, slot.owner);
-    if (mine(slot)) continue;
-    if (!ranks_->leads()) slot.mean = {}, slot.square = {};
-    for (Moment* moment : {&slot.mean, &slot.square})  // to be written: a device may have no room for those of all
-      for (at::Tensor* part : {&moment->values, &moment->scales})
-        if (part->defined()) *part = part->cpu();
-  }
-  gather_masters();
+at::Tensor Optimizer::values_of(const at::Tensor& parameter) const {
+  return has_values(parameter) ? parameter.detach() : at::Tensor();
 }
 
-void Optimizer::release_state() {
-  for (ParameterState& slot : slots_)
-    if (!mine(slot)) slot.mean = {}, slot.square = {};
-  release_masters();
-}
-
-void Optimizer::gather_masters() {
-  if (masters_) masters_->gather();
-}
-
-void Optimizer::release_masters() {
-  if (masters_) masters_->release();
+void Optimizer::with_masters(const std::function<void(const MasterValues&)>& work) const {
+  const MasterValues own = [this](const at::Tensor& parameter) { return values_of(parameter); };
+  if (masters_) return masters_->lend(work, own);
+  if (ranks_ == nullptr || ranks_->leads()) work(own);
 }
 
 // Of each parameter, added up in their order, on whichever rank its gradient is.
@@ -236,7 +222,10 @@ StepResult Optimizer::step(double lr) {
   ++steps_;
   double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
   for (ParameterState& slot : slots_) {
-    if (!slot.parameter.grad().defined()) continue;
+    if (!slot.parameter.grad().defined()) {
+      if (!slot.dropped_gradient) continue;
+      gradient_of(slot.parameter);
+    }
     if (!mine(slot)) {
       slot.parameter.mutable_grad().zero_();
       continue;
@@ -261,6 +250,20 @@ void Optimizer::zero_grad() {
     at::Tensor& g = slot.parameter.mutable_grad();
     if (g.defined()) g.zero_();
   }
+}
+
+void Optimizer::drop_gradients() {
+  size_t of_host = 0;
+  for (ParameterState& slot : slots_) {
+    at::Tensor& g = slot.parameter.mutable_grad();
+    if (!g.defined()) continue;
+    slot.dropped_gradient = true;
+    if (g.is_cpu()) of_host += g.nbytes();
+    g.reset();
+  }
+#ifdef __GLIBC__
+  if (of_host >= kTrimmedFrom) malloc_trim(0);
+#endif
 }
 
 std::vector<NamedTensor> Optimizer::state() const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,6 +18,11 @@
 
 namespace ucas {
 
+// Where an optimizer keeps what is its own: of all parameters, or of a rank's share of them (owners_of()).
+struct Placement {
+  int64_t rank = 0, ranks = 1;
+};
+
 struct StepResult {
   double grad_norm = 0;  // before clipping
   bool applied = false;  // false: the norm was not finite, nothing changed
@@ -26,22 +32,23 @@ class Optimizer {
  public:
   enum class Path { by_device, aten };  // aten: on the CPU, too, what other devices run
 
-  // The tensors are shared with the model and updated in place.
-  Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
+  // The tensors are shared with the model and updated in place. Moments are made of this rank's share alone.
+  Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device,
+            const Placement& placement = {});
 
   // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
   // broadcasts them. Each has the whole gradient, or, by Shard::gradients, that of the same parameters alone
   // (sharding/sharded_gradients.h).
   // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::bf16_copies()) the
-  // copies are broadcast, and from release_state() on each rank has the masters of its own alone.
+  // copies are broadcast, and each rank has the masters of its own alone from here on.
   void shard_over(Ranks& ranks, Shard shard = Shard::moments, const std::vector<Bf16Copy>& copies = {});
-  std::vector<int64_t> owners() const;  // by parameter, the rank that keeps its moments
-  // For a checkpoint: rank 0 has the state of all parameters, and all masters, from gather_state() until
-  // release_state(); all ranks call. Masters alone: for files without moments.
-  void gather_state();
-  void release_state();
-  void gather_masters();
-  void release_masters();
+  std::vector<int64_t> owners() const;     // by parameter, the rank that keeps its moments
+  Ranks* ranks() const { return ranks_; }  // null: alone
+  // Values of a parameter, f32 and in its shape; undefined where another rank keeps them.
+  at::Tensor values_of(const at::Tensor& parameter) const;
+  // For files: runs `work` on rank 0, which may ask for the values of any parameter, wherever they are kept; the other
+  // ranks answer. All ranks call; throws what `work` throws, on rank 0.
+  void with_masters(const std::function<void(const MasterValues&)>& work) const;
 
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
@@ -50,6 +57,9 @@ class Optimizer {
   // finite: such weights and moments must never be saved.
   StepResult step(double lr);
   void zero_grad();
+  // Between updates: gives the memory of all gradients back, which hold zeros since step(). The next backward pass
+  // makes them again; a parameter that has had one keeps counting as having one, of zeros.
+  void drop_gradients();
 
   int64_t steps() const { return steps_; }  // updates applied so far: t of the bias correction
   const OptimizerConfig& config() const { return config_; }

@@ -86,6 +86,28 @@ TEST(optimizer, the_worked_case_holds) {
   }
 }
 
+TEST(optimizer, gradients_that_are_dropped_between_updates_count_as_zeros_and_take_no_memory) {
+  const auto made = [] {
+    return std::vector<NamedTensor>{parameter("a", {1, 2}), parameter("b", {3, -1}), parameter("never", {5})};
+  };
+  std::vector<NamedTensor> p = made(), q = made();
+  Optimizer kept(p, {}), dropping(q, {});
+  for (int step = 0; step < 3; ++step) {
+    for (auto* list : {&p, &q}) {
+      set_grad((*list)[0], {0.5f, -0.25f});
+      if (step != 1) set_grad((*list)[1], {1, 2});  // in the second the pass leaves nothing there
+    }
+    EXPECT_EQ(kept.step(0.1).grad_norm, dropping.step(0.1).grad_norm);
+    dropping.drop_gradients();
+    for (size_t i = 0; i < p.size(); ++i) {
+      EXPECT_TRUE(p[i].tensor.equal(q[i].tensor)) << p[i].name << " in step " << step;
+      EXPECT_FALSE(q[i].tensor.grad().defined());
+    }
+  }
+  EXPECT_EQ(value(q[2], 0), 5) << "one that never had a gradient stays";
+  EXPECT_NE(value(q[1], 0), 3);
+}
+
 TEST(optimizer, a_gradient_that_is_not_finite_changes_nothing_and_is_zeroed) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<NamedTensor> p{parameter("a", {1, 2}), parameter("b", {3})};

@@ -26,6 +26,7 @@ struct ParameterState {  // one parameter and all that is kept for it
   int64_t owner = 0;    // the rank that keeps its moments and updates it
   bool narrow = false;  // its bf16 copy is broadcast instead of it
   bool decays = true;
+  bool dropped_gradient = false;  // it had one, of zeros (Optimizer::drop_gradients())
 };
 
 struct ParameterUpdate {

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -14,9 +15,7 @@
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json.h"
 #include "hf/safetensors.h"
-#include "model/stored.h"
 #include "model/tensor/finite.h"
 #include "records/run/manifest.h"
 #include "records/run/model_files.h"
@@ -30,58 +29,45 @@ constexpr const char* kStateFile = "state.json";
 constexpr int64_t kStateLimit = int64_t{64} << 20;
 constexpr int64_t kMostFailedSaves = 3;
 
-// Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
-bool needs_masters(Model& model) { return stored_dtype(model) != "float32"; }
+// A checkpoint in the making, as one of the ranks that write it sees it.
+struct Save {
+  const RunDirectory& run;
+  int64_t step;
+  Model& model;
+  const Optimizer& optimizer;
+  Ranks& ranks;
+  std::vector<StatePart> parts;  // of this rank
+  std::string target, temporary;
 
-// NAME.safetensors, every tensor in its own type, and where it belongs to an optimizer its step count in NAME.json.
-struct Part {
-  std::string name;
-  std::vector<NamedTensor> tensors;
-  const Optimizer* optimizer = nullptr;
-  std::string file(const std::string& directory) const { return path_join(directory, name + ".safetensors"); }
-  std::string counter(const std::string& directory) const { return path_join(directory, name + ".json"); }
+  std::string state() const { return path_join(temporary, kStateFolder); }
+  // Below the directory.
+  std::string name_of(const StatePart& part) const { return str(kStateFolder, "/", file_of_part(part.name, &ranks)); }
 };
 
-// What stands in state/ of the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every
-// auxiliary model that is trained.
-std::vector<Part> parts_of(Model& model, const Optimizer& optimizer, const AuxiliaryModels& auxiliary_models) {
-  std::vector<Part> parts;
-  parts.push_back({"optimizer", optimizer.state(), &optimizer});
-  if (needs_masters(model)) {
-    for (const NamedTensor& p : model.trainable()) parts[0].tensors.push_back({"master/" + p.name, p.tensor});
+// Of the parts of all ranks.
+double bytes_of_state(const Save& save) {
+  int64_t mine = 0;
+  for (const StatePart& part : save.parts) {
+    for (const NamedTensor& t : part.tensors) mine += static_cast<int64_t>(t.tensor.nbytes());
   }
-  for (const auto& auxiliary : auxiliary_models) {
-    std::vector<NamedTensor> weights = auxiliary->weights();
-    if (!weights.empty()) parts.push_back({auxiliary->name(), std::move(weights), nullptr});
-    const Optimizer* own = auxiliary->optimizer();
-    if (own != nullptr) parts.push_back({auxiliary->name() + "-optimizer", own->state(), own});
-  }
-  return parts;
+  double all = 0;
+  for (const std::string& bytes : save.ranks.all_gather("the size of a checkpoint", str(mine)))
+    all += static_cast<double>(std::atoll(bytes.c_str()));
+  return all;
 }
 
-void check_free_space(const std::string& directory, Model& model, const std::vector<Part>& parts,
-                      const StateFiles& more) {
-  double bytes = 1 << 20;
+void check_free_space(const Save& save, double bytes_of_state, const StateFiles& more) {
+  const std::string directory = save.run.checkpoints();
+  double bytes = (1 << 20) + bytes_of_state;
   for (const auto& [name, text] : more) bytes += static_cast<double>(text.size());
-  double width = needs_masters(model) ? 2 : 4;
-  for (const NamedTensor& p : stored_tensors(model)) bytes += width * static_cast<double>(p.tensor.numel());
-  for (const Part& part : parts) {
-    for (const NamedTensor& t : part.tensors) bytes += static_cast<double>(t.tensor.nbytes());
-  }
+  double width = needs_masters(save.model) ? 2 : 4;
+  for (const NamedTensor& p : stored_tensors(save.model)) bytes += width * static_cast<double>(p.tensor.numel());
   auto free = static_cast<double>(free_space(directory));
   if (free >= 1.1 * bytes) return;
   throw Error(ErrorKind::io,
               str(directory, ": a checkpoint needs about ", human_bytes(1.1 * bytes), ", ", human_bytes(free),
                   " are free; make room, or keep fewer (train.keep)"),
               kIoFailure);
-}
-
-void write_part(const std::string& directory, const Part& part) {
-  write_safetensors(part.file(directory), tensors_to_store(part.tensors));
-  if (part.optimizer == nullptr) return;
-  OrderedJson counter;
-  counter["steps"] = part.optimizer->steps();
-  write_file(part.counter(directory), counter.dump() + "\n");
 }
 
 [[noreturn]] void refuse_value(const std::string& what, float value, const std::string& dtype) {
@@ -207,64 +193,94 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep, int64_t best) {
   }
 }
 
-void write_checkpoint(const std::string& directory, const RunDirectory& run, int64_t step, Model& model,
-                      const std::vector<Part>& parts, const std::string& state_json, const std::string& model_files,
+// Before anything is written: what is here of the weights, and this rank's part of the state.
+void refuse_not_finite(const Save& save, const std::string& title) {
+  std::vector<NamedTensor> here;
+  for (const NamedTensor& t : stored_tensors(save.model)) {
+    if (const at::Tensor values = save.optimizer.values_of(t.tensor); values.defined())
+      here.push_back({t.name, values});
+  }
+  refuse_not_finite(str(title, "the policy"), here, stored_dtype(save.model));
+  for (const StatePart& part : save.parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
+}
+
+// By rank 0, which asks the others for what they keep. A failure ends it on all.
+void write_model(const Save& save, const std::string& model_files) {
+  std::optional<Error> failure;
+  save.optimizer.with_masters([&](const MasterValues& values) {
+    try {
+      save_model(save.model, save.temporary, model_files, values);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::ranks) throw;
+      failure = error;
+    }
+  });
+  save.ranks.together("writing the weights of a checkpoint", [&] {
+    if (failure) throw Error(*failure);
+  });
+}
+
+// By every rank, its own; gives those that rank 0 has not written itself, for its seal.
+std::vector<SealedFile> write_state(const Save& save) {
+  std::string mine;  // name, hash and size of each, a line each
+  save.ranks.together("writing the state of a checkpoint", [&] {
+    for (const StatePart& part : save.parts) {
+      write_part(save.state(), part, &save.ranks);
+      if (save.ranks.leads()) continue;
+      const SealedFile file = seal_of(save.temporary, save.name_of(part));
+      mine += str(file.name, " ", file.hash, " ", file.size, "\n");
+    }
+  });
+  std::vector<SealedFile> others;
+  for (const std::string& lines : save.ranks.all_gather("the files of a checkpoint", mine)) {
+    for (const std::string& line : split(lines, '\n')) {
+      const std::vector<std::string> word = split(line, ' ');
+      if (word.size() == 3) others.push_back({word[0], word[1], std::atoll(word[2].c_str())});
+    }
+  }
+  return others;
+}
+
+// All ranks; under a temporary name, then renamed.
+void write_checkpoint(const Save& save, const std::string& state_json, const std::string& model_files,
                       const StateFiles& more) {
-  check_free_space(run.checkpoints(), model, parts, more);
-  if (!model_files.empty()) check_model_files(model_files);
-  const std::string state = path_join(directory, kStateFolder);
-  make_directories(state);
-  save_model(model, directory, model_files);
-  for (const Part& part : parts) write_part(state, part);
-  write_file(path_join(state, kStateFile), state_json);
-  for (const auto& [name, text] : more) write_file(path_join(state, name), text);
-  run.sync();
-  seal_directory(directory, step);
-  sync_directory(state);
-  sync_directory(directory);
+  const double bytes = bytes_of_state(save);
+  const bool leads = save.ranks.leads();
+  save.ranks.together("making room for a checkpoint", [&] {
+    if (!leads) return;
+    if (exists(save.temporary)) remove_all(save.temporary);
+    check_free_space(save, bytes, more);
+    if (!model_files.empty()) check_model_files(model_files);
+    make_directories(save.state());
+  });
+  write_model(save, model_files);
+  const std::vector<SealedFile> others = write_state(save);
+  save.ranks.together("sealing a checkpoint", [&] {
+    if (!leads) return;
+    write_file(path_join(save.state(), kStateFile), state_json);
+    for (const auto& [name, text] : more) write_file(path_join(save.state(), name), text);
+    save.run.sync();
+    seal_directory(save.temporary, save.step, others);
+    sync_directory(save.state());
+    sync_directory(save.temporary);
+    // What stands there is broken: a resume passed over it.
+    if (exists(save.target)) discard(save.run, save.step);
+    rename_path(save.temporary, save.target);
+  });
 }
 
-void restore(const std::map<std::string, StoredTensor>& stored, const std::string& name, const at::Tensor& tensor,
-             const std::string& where) {
-  const char* hint = name.find('/') == std::string::npos
-                         ? ""
-                         : "; was optimizer.kind or optimizer.moments changed? They stay as the run began";
-  auto found = stored.find(name);
-  if (found == stored.end()) throw Error(ErrorKind::missing_tensor, str(where, ": tensor ", name, " is missing", hint));
-  const StoredTensor& from = found->second;
-  if (at::IntArrayRef(from.shape) != tensor.sizes()) {
-    throw Error(ErrorKind::shape, str(where, ": tensor ", name, " has another shape than the model's"));
-  }
-  const StoredType type = stored_type_of(tensor);
-  if (from.type != type) {
-    throw Error(ErrorKind::dtype,
-                str(where, ": tensor ", name, " is ", from.dtype, ", expected ", dtype_of(type), hint));
-  }
-  at::Tensor target = tensor.detach();
-  if (target.is_cpu()) {
-    UCAS_CHECK(target.is_contiguous(), "parameters and moments are contiguous");
-    read_as_stored(from, target.mutable_data_ptr());
-    return;
-  }
-  at::Tensor staging = target.cpu().contiguous();
-  read_as_stored(from, staging.mutable_data_ptr());
-  target.copy_(staging);
-}
-
-std::map<std::string, StoredTensor> by_name(std::vector<StoredTensor> tensors) {
-  std::map<std::string, StoredTensor> map;
-  for (StoredTensor& t : tensors) map.emplace(t.name, t);
-  return map;
-}
-
-int64_t read_counter(const std::string& path) {
-  Json json = read_json(path, 4096);
-  if (!json.is_object() || !json.contains("steps") || !json["steps"].is_number_integer()) {
-    throw Error(ErrorKind::schema, str(path, ": expected {\"steps\": N}"));
-  }
-  const auto steps = json["steps"].get<int64_t>();
-  if (steps < 0) throw Error(ErrorKind::schema, str(path, ": steps = ", steps, ": expected 0 or more"));
-  return steps;
+// Every byte, each file by the rank that wrote it.
+void read_back(const Save& save) {
+  save.ranks.together("reading a checkpoint back", [&] {
+    const bool leads = save.ranks.leads();
+    const auto mine = [&](const std::string& name) {
+      const bool own = std::ranges::any_of(save.parts, [&](const auto& part) { return name == save.name_of(part); });
+      return own || (leads && !is_shard(name));
+    };
+    const SealCheck check = check_seal(save.target, true, mine);
+    if (check.problem.empty()) return;
+    throw Error(ErrorKind::io, str(save.target, ": read back after saving: ", check.problem), kIoFailure);
+  });
 }
 
 std::string state_text(const FoundCheckpoint& found) {
@@ -300,36 +316,40 @@ SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_stat
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const AuxiliaryModels& auxiliary_models, const std::string& state_json,
                             const std::string& model_files, int64_t keep, int64_t best, const StateFiles& more) {
-  std::string target = run.checkpoint(step);
-  std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
-  if (exists(target) && check_whole({target, step}, {}).problem.empty()) {
-    prune(run, step, keep, best);  // a kill came between that save and this
-    return target;
+  const std::unique_ptr<Ranks> lone = optimizer.ranks() == nullptr ? alone() : nullptr;
+  Ranks& ranks = lone ? *lone : *optimizer.ranks();
+  const std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
+  const Save save{run,
+                  step,
+                  model,
+                  optimizer,
+                  ranks,
+                  parts_to_save(model, optimizer, auxiliary_models),
+                  run.checkpoint(step),
+                  ranks.from_leader("where a checkpoint is made", temporary)};
+  const bool there = ranks.leads() && exists(save.target) && check_whole({save.target, step}, {}).problem.empty();
+  if (ranks.any("whether the checkpoint is there", there)) {
+    if (ranks.leads()) prune(run, step, keep, best);  // a kill came between that save and this
+    return save.target;
   }
-  const std::vector<Part> parts = parts_of(model, optimizer, auxiliary_models);
   const std::string title = str("checkpoint of step ", step, " not saved: ");
-  refuse_not_finite(str(title, "the policy"), stored_tensors(model), stored_dtype(model));
-  for (const Part& part : parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
+  ranks.together("checking what is to be saved", [&] { refuse_not_finite(save, title); });
   try {
-    if (exists(temporary)) remove_all(temporary);
-    write_checkpoint(temporary, run, step, model, parts, state_json, model_files, more);
-    // What stands there is broken: a resume passed over it.
-    if (exists(target)) discard(run, step);
-    rename_path(temporary, target);
+    write_checkpoint(save, state_json, model_files, more);
   } catch (const Error& failure) {
+    if (failure.kind() == ErrorKind::ranks) throw;
     try {
-      if (exists(temporary)) remove_all(temporary);
+      if (ranks.leads() && exists(save.temporary)) remove_all(save.temporary);
     } catch (const Error& error) {
       warn(error.what());  // ignored by every reader, and removed by the next start
     }
-    throw Error(ErrorKind::io, str(title, failure.what()), kIoFailure);
+    const std::string text = str(title, failure.what());
+    if (!ranks.alone()) throw AgreedError(ErrorKind::io, text, kIoFailure);
+    throw Error(ErrorKind::io, text, kIoFailure);
   }
-  SealCheck check = check_seal(target, true);
-  if (!check.problem.empty()) {
-    throw Error(ErrorKind::io, str(target, ": read back after saving: ", check.problem), kIoFailure);
-  }
-  prune(run, step, keep, best);
-  return target;
+  read_back(save);
+  if (ranks.leads()) prune(run, step, keep, best);
+  return save.target;
 }
 
 void FailedSaves::attempt(bool needed, const std::function<void()>& save) try {
@@ -388,24 +408,7 @@ void check_found_elsewhere(const FoundCheckpoint& found, const std::string& mani
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
                             const AuxiliaryModels& auxiliary_models) {
-  const std::string state = state_folder(found.path);
-  for (const Part& part : parts_of(model, optimizer, auxiliary_models)) {
-    std::string file = part.file(state);
-    auto stored = by_name(read_safetensors_header(file));
-    for (const NamedTensor& t : part.tensors) restore(stored, t.name, t.tensor, file);
-  }
-  if (!needs_masters(model)) {
-    auto weights = by_name(list_weights(found.path));
-    for (const NamedTensor& p : stored_tensors(model)) {
-      if (p.tensor.requires_grad()) restore(weights, p.name, p.tensor, found.path);
-    }
-  }
-  optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
-  model.refresh();
-  for (const auto& auxiliary : auxiliary_models) {
-    Optimizer* own = auxiliary->optimizer();
-    if (own != nullptr) own->set_steps(read_counter(path_join(state, auxiliary->name() + "-optimizer.json")));
-  }
+  restore_state(found.path, model, optimizer, auxiliary_models);
   return state_text(found);
 }
 

@@ -3,9 +3,10 @@
 // back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
 // is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
 // and manifest.json, and for every auxiliary model that is trained NAME.safetensors and
-// NAME-optimizer.{safetensors,json}. Programs that load every *.safetensors of a directory (vLLM) so find the model
-// alone. In older runs these files lie beside the model; they are still read. Owned by the holder of the run
-// directory's lock.
+// NAME-optimizer.{safetensors,json}. Of several ranks each writes NAME-RANK-of-SIZE.safetensors instead, with what it
+// keeps (train/state/state_files.h): nothing is gathered, and any number of ranks reads it. Programs that load every
+// *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie beside the model; they are
+// still read. Owned by the holder of the run directory's lock.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "records/run/run_directory.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/optimizer/optimizer.h"
+#include "train/state/state_files.h"
 
 namespace ucas {
 
@@ -34,7 +36,8 @@ struct FoundCheckpoint {
 // same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws
 // Error(ErrorKind::io, exit 74), weights or moments that are not finite Error(ErrorKind::numeric, exit 70): nothing of
 // this save stays, earlier checkpoints are untouched.
-using AuxiliaryModels = std::vector<std::unique_ptr<AuxiliaryModel>>;
+// Of several ranks (Optimizer::ranks()) all call; rank 0 writes the model, what `state_json`, `model_files` and `more`
+// say, and the seal. An error is the same on all.
 using StateFiles = std::map<std::string, std::string>;
 inline constexpr const char* kPrefetchedFile =
     "ahead.bin";  // responses sampled for the step after (train/collect/prefetched_step.h)
