@@ -22,6 +22,7 @@
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
+#include "model/masters.h"
 #include "sharding/agreement.h"
 #include "sharding/gradient_schedule.h"
 #include "text/unencodable.h"
@@ -276,18 +277,20 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper,
-                    const std::function<void(int64_t progress)>& on_begin, Ranks* ranks) {
+                    const std::function<void(int64_t progress)>& on_begin, Ranks* ranks,
+                    const std::function<void(const Optimizer&)>& on_end) {
   SftResult result;
   for (const SftPhase& phase : phases) {
     if (phase.examples.empty()) throw Error(ErrorKind::empty, str(printable(phase.name), ": no examples"));
     result.planned += phase.steps;
   }
   double began = now_seconds();
-  Optimizer optimizer(model.trainable(), config.optimizer);
+  Placement placement;
+  if (ranks != nullptr) placement = {.rank = ranks->rank(), .ranks = ranks->size()};
+  Optimizer optimizer(model.trainable(), config.optimizer, Optimizer::Path::by_device, placement);
   const Among among = share_update(optimizer, model, config, ranks);
   SftProgress at;
   if (keeper != nullptr) keeper->begin(optimizer, at);
-  optimizer.release_state();
   const auto planned_before = [&](int64_t phase) {
     return std::accumulate(phases.begin(), phases.begin() + phase, int64_t{0},
                            [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
@@ -328,7 +331,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     ++at.phase;
     at.update = 0;
   }
-  optimizer.gather_masters();  // for the files
+  if (on_end) on_end(optimizer);
   at.result.planned = result.planned;
   at.result.last_loss = mean(at.recent);
   at.result.seconds = now_seconds() - began;
@@ -367,13 +370,18 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
         observer.step(s.progress, shown(s), nullptr);
       },
       run ? &*run : nullptr, [&](int64_t progress) { observer.begin({"sft", out, progress, planned, 0, 0, true}); },
-      ranks.get());
+      ranks.get(),
+      [&](const Optimizer& optimizer) {
+        ranks->together("writing the weights", [&] {
+          optimizer.with_masters(
+              [&](const MasterValues& values) { save_model(model, partial->path(), tokenizer.directory(), values); });
+        });
+      });
   observer.end();
   ranks->together("writing the output", [&] {
     if (!leads) return;
     write_file(path_join(partial->path(), "sft.jsonl"), run ? run->log() : lines);
     write_file(path_join(partial->path(), "sft.toml"), to_toml(config));
-    save_model(model, partial->path(), tokenizer.directory());
     partial->put_in_place();
     if (run) remove_sft_run(run->path());
   });

@@ -80,10 +80,12 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 // learning rates that were planned for it. Error(ErrorKind::numeric, exit 70) after three gradients in a row that are
 // not finite.
 // Several ranks (null: this process alone) share the micro-batches of an update, the moments and maybe the gradients,
-// by config.reduce and config.shard; rank 0 ends with all master weights.
+// by config.reduce and config.shard. No rank has all master weights: `on_end` (may be empty) gets the optimizer, which
+// lends them (Optimizer::with_masters()), when all is trained.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
-                    const std::function<void(int64_t progress)>& on_begin = nullptr, Ranks* ranks = nullptr);
+                    const std::function<void(int64_t progress)>& on_begin = nullptr, Ranks* ranks = nullptr,
+                    const std::function<void(const Optimizer&)>& on_end = nullptr);
 
 // Whether a process of the same command had put `out` in place and was killed then; its OUT.run is removed.
 bool ended_already(const SftConfig& config, const std::string& out);

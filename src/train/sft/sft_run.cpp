@@ -137,6 +137,7 @@ SftRun::SftRun(std::string directory, Model& model, const SftConfig& config, std
   ranks.together("opening the run directory", [&] {
     if (ranks.leads()) run_.emplace(open_or_create(path_, config));
   });
+  if (!ranks.leads()) run_.emplace(RunDirectory::watch(path_));
 }
 
 // Rank 0 looks for it and says which; the others see that theirs is the same.
@@ -144,7 +145,7 @@ std::optional<FoundCheckpoint> SftRun::chosen_checkpoint() {
   std::optional<FoundCheckpoint> found;
   std::string mine;
   ranks_.together("choosing the checkpoint", [&] {
-    if (!run_) return;
+    if (!ranks_.leads()) return;
     found = newest_checkpoint(*run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
     run_->cut_after(found ? found->step : 0);
     if (!found) return;
@@ -160,7 +161,7 @@ std::optional<FoundCheckpoint> SftRun::chosen_checkpoint() {
   });
   const std::string told = ranks_.from_leader("the checkpoint to go on from", mine);
   ranks_.together("finding that checkpoint", [&] {
-    if (run_ || told.empty()) return;
+    if (ranks_.leads() || told.empty()) return;
     const size_t hash = told.find(' ') + 1, path = told.find(' ', hash) + 1;
     found = FoundCheckpoint{told.substr(path), std::atoll(told.c_str())};
     check_found_elsewhere(*found, told.substr(hash, path - hash - 1));
@@ -179,15 +180,9 @@ void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
 void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
   const bool stop = ranks_.any("whether to stop", stop_requested());
   if (!stop && progress.result.steps % config_.save_freq != 0) return;
-  optimizer.gather_state();
-  ranks_.together("saving a checkpoint", [&] {
-    if (!run_) return;
-    failed_saves_.attempt(stop, [&] {
-      save_checkpoint(*run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "",
-                      kKept);
-    });
+  failed_saves_.attempt(stop, [&] {
+    save_checkpoint(*run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
   });
-  optimizer.release_state();
   if (!stop) return;
   throw AgreedError(ErrorKind::interrupted,
                     str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
@@ -195,6 +190,6 @@ void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
                     kInterrupted);
 }
 
-std::string SftRun::log() const { return run_ && exists(run_->steps_file()) ? read_file(run_->steps_file()) : ""; }
+std::string SftRun::log() const { return exists(run_->steps_file()) ? read_file(run_->steps_file()) : ""; }
 
 }  // namespace ucas

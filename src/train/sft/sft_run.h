@@ -22,7 +22,8 @@ void remove_sft_run(const std::string& path);
 // What the result depends on, as lines "name = value": options, data, initial weights, program.
 std::string sft_fingerprint(Model& model, const SftConfig& config, const std::vector<SftPhase>& phases);
 
-// Of several ranks rank 0 alone has the directory; it chooses where all go on, and any that is told to stop stops all.
+// Of several ranks rank 0 alone writes, but for the states that each keeps of its own; it chooses where all go on, and
+// any that is told to stop stops all.
 class SftRun final : public SftKeeper {
  public:
   // Begins `directory` or goes on in it. Error(ErrorKind::config) naming what is another: an option, the data, the
@@ -30,9 +31,7 @@ class SftRun final : public SftKeeper {
   SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint, Ranks& ranks);
 
   void begin(Optimizer& optimizer, SftProgress& progress) override;
-  void step(const std::string& line) override {
-    if (run_) run_->append_step(line);
-  }
+  void step(const std::string& line) override { run_->append_step(line); }
   void after_update(Optimizer& optimizer, const SftProgress& progress) override;
 
   std::string log() const;  // sft.jsonl so far, at rank 0
@@ -45,7 +44,7 @@ class SftRun final : public SftKeeper {
   const SftConfig& config_;
   const std::string fingerprint_, path_;
   Ranks& ranks_;
-  std::optional<RunDirectory> run_;  // of rank 0
+  std::optional<RunDirectory> run_;  // watched by ranks other than 0
   FailedSaves failed_saves_;
 };
 
