@@ -94,6 +94,7 @@ void TrainConfig::validate_settings() const {
   refuse.attempt([&] { parse_source_weights(data.weights); });
   refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
   refuse_objective(refuse);
+  refuse_offload(refuse);
   if (method) {
     refuse.attempt([&] { method->validate(); });
     refuse.finish();  // what follows reads them together
@@ -137,6 +138,13 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
                  "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\""));
     }
   }
+}
+
+// A reference that moves reads the masters where the update leaves them.
+void TrainConfig::refuse_offload(Refusals& refuse) const {
+  if (update.offload == Offload::none || dtype != Dtype::bf16 || !reference.moves()) return;
+  refuse(str("update.offload = \"", word_of(update.offload), "\" with reference.sync_steps = ", reference.sync_steps,
+             ": a reference that moves reads master weights on the device; set update.offload = \"none\""));
 }
 
 // Which prompts count, and how loss and reward are weighed.

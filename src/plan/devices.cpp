@@ -23,22 +23,24 @@ struct GpuRow {
   double bandwidth;
   double memory;
   bool nvlink = false;
+  bool pcie5 = false;
 };
+// Of PCIe 5 and 4 by 16 lanes others measured 47 to 55 and about 25 GB/s from pinned memory, either way.
 // bf16 with f32 sums, which GeForce cards do at half of their advertised rate.
 // clang-format off
 constexpr GpuRow kGpus[] = {
-    {"h100",       989e12,  67e12,   3.35e12,  80e9, true},   // SXM
-    {"h200",       989e12,  67e12,   4.8e12,   141e9, true},
-    {"gh200",      989e12,  67e12,   4.0e12,   96e9, true},   // with HBM3
-    {"b200",       2250e12, 75e12,   7.7e12,   180e9, true},
+    {"h100",       989e12,  67e12,   3.35e12,  80e9, true, true},   // SXM
+    {"h200",       989e12,  67e12,   4.8e12,   141e9, true, true},
+    {"gh200",      989e12,  67e12,   4.0e12,   96e9, true, true},   // with HBM3
+    {"b200",       2250e12, 75e12,   7.7e12,   180e9, true, true},
     {"a100",       312e12,  19.5e12, 2.04e12,  80e9, true},
     {"l4",         121e12,  30.3e12, 0.3e12,   24e9},
     {"l40s",       362e12,  91.6e12, 0.864e12, 48e9},
     {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9},
-    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9},
+    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9, false, true},
     {"rtx3090",    71e12,   35.6e12, 0.936e12, 24e9},
     {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9},
-    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9}};
+    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9, false, true}};
 // clang-format on
 
 // Bus bandwidth of a rank in the collectives of c10d, bytes a second. Assumptions, from what others measured: eight
@@ -106,7 +108,7 @@ Device gpu_named(const std::string& name, Dtype dtype) {
              .bandwidth = row.bandwidth,
              .memory = static_cast<int64_t>(row.memory),
              .nvlink = row.nvlink,
-             .host_link = 20e9};
+             .host_link = row.pcie5 ? 50e9 : 25e9};
     // Of an H100 (docs/gpu.md), which every other one is taken to be like.
     d.forward = 0.53, d.update = 0.47, d.decode = 0.64, d.read = 0.71, d.optimizer = 0.71, d.layer_seconds = 25e-6;
     d.note = str(fixed(d.operations * 1e-12, 0), " TFLOP/s and ", fixed(d.bandwidth * 1e-12, 2),

@@ -14,6 +14,7 @@ constexpr int64_t kF32 = 4;
 constexpr int64_t kGemmRows = 16;  // row counts are multiples (model/backend/block.h)
 // Of train/optimizer/dynamic_map.h: elements of one scale, and from how many on a moment is in codes.
 constexpr int64_t kScaleBlock = 256, kCodedFrom = 4096;
+constexpr int64_t kOffloadBuffers = 3;  // of train/optimizer/host_state.h
 
 int64_t number(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : kF32; }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -113,7 +114,7 @@ int64_t moment_bytes(MomentType type, int64_t elements) {
 }
 
 void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t rows, int64_t columns, bool hidden,
-                   int64_t layers) {
+                   int64_t layers, bool narrow) {
   const int64_t elements = std::max<int64_t>(rows, 1) * columns;
   m.trained += elements;
   m.gradients += kF32 * elements;
@@ -122,6 +123,11 @@ void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t row
   if (optimizer == nullptr) return;
   const bool by_muon = optimizer->kind == OptimizerKind::muon && rows > 0 && hidden;
   m.moments += (by_muon ? 1 : 2) * moment_bytes(optimizer->moments, elements);
+  const int64_t part = by_muon ? elements : std::min(elements, kOffloadedPart);
+  const int64_t of_part = (narrow && rows > 0 ? kF32 * part : 0) +
+                          (by_muon ? 1 : 2) * (elements < kCodedFrom ? moment_bytes(optimizer->moments, elements)
+                                                                     : moment_bytes(optimizer->moments, part));
+  m.offload = std::max(m.offload, kOffloadBuffers * of_part);
   if (!by_muon) return;
   const int64_t side = std::min(rows, columns), copies = optimizer->moments == MomentType::f32 ? 3 : 4;
   m.muon = std::max(m.muon, kF32 * (copies * elements + 3 * side * side));
@@ -142,7 +148,8 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
     m.largest = std::max(m.largest, elements);
     m.weights += elements * (p.rows > 0 ? E : kF32);
     if (trains && p.rows > 0 && E != kF32) m.masters += kF32 * elements;
-    if (trains && (head || p.module != "lm_head")) count_trained(m, optimizer, p.rows, p.columns, hidden, layers);
+    if (trains && (head || p.module != "lm_head"))
+      count_trained(m, optimizer, p.rows, p.columns, hidden, layers, E != kF32);
     if (trains || !adapted) m.stored += elements;
     if (!p.linear || !is_adapted(options.lora, p.module)) continue;
     const int64_t rank = options.lora.rank, numbers = rank * (p.rows + p.columns);
@@ -150,8 +157,8 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
     (adapted && E != kF32 ? m.masters : m.adapter) += kF32 * numbers;
     m.stored += numbers;
     if (!adapted) continue;
-    count_trained(m, optimizer, rank, p.columns, true, layers);
-    count_trained(m, optimizer, p.rows, rank, true, layers);
+    count_trained(m, optimizer, rank, p.columns, true, layers, E != kF32);
+    count_trained(m, optimizer, p.rows, rank, true, layers, E != kF32);
   }
   return m;
 }

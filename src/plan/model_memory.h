@@ -28,8 +28,11 @@ struct ModelMemory {
   int64_t muon = 0;             // what Muon takes for one matrix while it updates it
   int64_t stored = 0;           // elements of its own weight files
   int64_t trained = 0;          // elements
+  int64_t offload = 0;          // on the device, of masters and moments that lie on the host: three buffers of parts
   int64_t kept() const { return weights + masters + adapter + gradients + moments; }
 };
+// Elements of such a part (kOffloadSlice of train/optimizer/host_state.h); a matrix under Muon is one.
+constexpr int64_t kOffloadedPart = int64_t{1} << 22;
 // `head`: whether the LM head is trained where it is a matrix of its own (a critic leaves it out).
 ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options, const OptimizerConfig* optimizer,
                          bool head = true);

@@ -32,16 +32,18 @@ int64_t largest_of(const std::vector<int64_t>& values) { return *std::max_elemen
 
 class Planner {
  public:
-  Planner(const TrainConfig& config, const PlannedModels& models)
+  Planner(const TrainConfig& config, const PlannedModels& models, bool offload)
       : c_(config),
         m_(models),
         needs_(config.needs()),
         threads_(config.threads > 0 ? config.threads : usable_cores()),
         ranks_(models.ranks),
-        gpu_(models.gpu) {
+        gpu_(models.gpu),
+        offload_(offload) {
     longest_ = c_.data.max_prompt_length + c_.rollout.response_length;
     step_responses_ = (c_.data.train_batch_size + c_.gen_batch()) * c_.rollout.n;
     plan_.phases = {"load", "generate", "score", "learn", "update", "save"};
+    plan_.offloads = offload;
   }
 
   MemoryPlan made() {
@@ -66,13 +68,19 @@ class Planner {
   void always(const std::string& name, int64_t bytes, const std::string& note = "") {
     part(name, note).assign(kPhases, bytes);
   }
-  // What each rank keeps its share of, and rank 0 has whole while it saves: moments on the host, masters on its device,
-  // that are also read whole.
-  void shared_kept(const std::string& name, int64_t bytes, const std::string& note, bool loaded) {
-    auto& kept = part(name, ranks_ > 1 ? str(note, ", 1 / ", ranks_) : note);
-    kept.assign(kPhases, share(bytes));
-    if (loaded || gpu_ == 0) kept[kSave] = bytes;
-    if (loaded) kept[kLoad] = bytes;
+  // What each rank keeps its share of, and never has more of.
+  void shared_kept(const std::string& name, int64_t bytes, const std::string& note) {
+    always(name, share(bytes), ranks_ > 1 ? str(note, ", 1 / ", ranks_) : note);
+  }
+  // The same of what may be offloaded. A GPU then has what was loaded until the optimizer is made.
+  void optimizer_kept(const std::string& name, int64_t bytes, const std::string& note, bool loaded) {
+    shared_kept(name, bytes, offload_ ? note + ", on the host" : note);
+    if (!offload_) return;
+    plan_.host += share(bytes);
+    if (gpu_ == 0) return;
+    std::vector<int64_t>& kept = plan_.parts.back().bytes;
+    kept.assign(kPhases, 0);
+    if (loaded) kept[kLoad] = share(bytes);
   }
   void drop_phase(size_t phase) {
     plan_.phases.erase(plan_.phases.begin() + static_cast<std::ptrdiff_t>(phase));
@@ -89,13 +97,17 @@ class Planner {
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
     always("weights", policy_.weights, str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype)));
-    shared_kept("masters", policy_.masters, "f32 of the trained matrices", true);
+    optimizer_kept("masters", policy_.masters, "f32 of the trained matrices", true);
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
     const Gradients kept = gradients_of(policy_, c_.update.shard);
     part("gradients", str("f32, ", trained, kept.note))[kUpdate] = kept.always + kept.in_a_pass;
     part("exchange", "gradients on their way to another rank")[kUpdate] = kept.exchanged;
-    shared_kept("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained), false);
+    optimizer_kept("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained), false);
+    if (offload_) {
+      auto& buffers = part("offload", "parts of masters and moments between host and device");
+      for (size_t phase : {kGenerate, kScore, kLearn, kUpdate, kSave}) buffers[phase] = policy_.offload;
+    }
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
@@ -123,7 +135,7 @@ class Planner {
       if (c_.reference.moves()) {
         const ModelMemory m = model_memory(m_.policy, m_.options, nullptr);
         always("reference", m.weights + m.adapter, "moved to the policy, and saved");
-        shared_kept("its masters", m.masters, "f32", true);
+        shared_kept("its masters", m.masters, "f32");
         auxiliary_state_ += 4 * m.trained;
       } else if (!shared) {
         always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
@@ -141,9 +153,7 @@ class Planner {
     const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
     const Gradients gradients = gradients_of(m, c_.update.reduce == Reduce::micro ? c_.update.shard : Shard::moments);
     bytes.assign(kPhases, m.kept() - m.gradients - masters - moments);
-    bytes[kLoad] += masters;
     bytes[kLearn] += gradients.always + gradients.in_a_pass + gradients.exchanged;
-    bytes[kSave] += masters + (gpu_ == 0 ? moments : 0);  // as in shared_kept
     auxiliary_state_ += 4 * m.trained + m.moments;
   }
 
@@ -261,6 +271,7 @@ class Planner {
     auto& bytes = part("writing", "checkpoint write buffer");
     bytes[kSave] = kWriteBuffer;
     if (c_.optimizer.moments == MomentType::bf16) bytes[kSave] += 4 * policy_.largest_trained;
+    if (ranks_ > 1 && is_bf16()) bytes[kSave] += 4 * policy_.largest_trained;  // a master of another rank
   }
 
   // What an update has freed stays with the process where its tensors are small, and serves later phases first.
@@ -301,6 +312,7 @@ class Planner {
   const PlannedModels& m_;
   const Needs needs_;
   const int64_t threads_, ranks_, gpu_;
+  const bool offload_;
   int64_t longest_ = 0, step_responses_ = 0, auxiliary_state_ = 0, cache_ = 0;
   ModelMemory policy_;
   PassMemory instants_[kPhases];
@@ -370,7 +382,11 @@ std::string MemoryPlan::peak_words(size_t count) const {
 }
 
 MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models) {
-  return Planner(config, models).made();
+  const Offload offload = config.update.offload;
+  const MemoryPlan plan = Planner(config, models, offload == Offload::optimizer).made();
+  if (offload != Offload::automatic || models.gpu == 0 || plan.peak() <= models.gpu) return plan;
+  const MemoryPlan offloaded = Planner(config, models, true).made();
+  return offloaded.peak() <= models.gpu ? offloaded : plan;
 }
 
 }  // namespace ucas

@@ -51,6 +51,9 @@ struct MemoryPlan {
   // Of a GPU: responses decoded at once and tokens that its cache holds, which are the engine's in the training, too. 0
   // on the CPU.
   int64_t slots = 0, cache_tokens = 0;
+  // update.offload: whether masters and moments lie on the host, and how many bytes of it they take.
+  bool offloads = false;
+  int64_t host = 0;
 
   int64_t total(size_t phase) const;
   size_t peak_phase() const;

@@ -192,7 +192,7 @@ TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_
   EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 8 * kExchangeElements) << "two buffers of 64 MiB";
 }
 
-TEST(memory_plan, ranks_share_masters_and_moments_but_where_they_are_read_or_written) {
+TEST(memory_plan, ranks_share_masters_and_moments_in_every_phase) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
   PlannedModels models = models_of(c);
@@ -201,15 +201,55 @@ TEST(memory_plan, ranks_share_masters_and_moments_but_where_they_are_read_or_wri
   ASSERT_EQ(bytes_of(plan_memory(c, models), "masters", "update"), masters);
   models.ranks = 4;
   const MemoryPlan plan = plan_memory(c, models);
-  for (const char* phase : {"generate", "score", "update"}) {
+  for (const std::string& phase : plan.phases) {
     EXPECT_EQ(bytes_of(plan, "masters", phase), (masters + 3) / 4) << phase;
     EXPECT_EQ(bytes_of(plan, "moments", phase), (moments + 3) / 4) << phase;
   }
-  EXPECT_EQ(bytes_of(plan, "masters", "load"), masters);
-  EXPECT_EQ(bytes_of(plan, "masters", "save"), masters);
-  EXPECT_EQ(bytes_of(plan, "moments", "save"), moments);
+  EXPECT_EQ(plan.host, 0);
+}
+
+TEST(memory_plan, an_offloaded_optimizer_takes_buffers_of_a_gpu_and_its_state_of_the_host) {
+  TrainConfig c = small_training();
+  c.dtype = Dtype::bf16;
+  PlannedModels models = models_of(c);
+  const ModelMemory m = model_memory(small(), {.dtype = Dtype::bf16}, &c.optimizer);
+  c.update.offload = Offload::optimizer;
+  const MemoryPlan on_cpu = plan_memory(c, models);
+  EXPECT_EQ(on_cpu.host, m.masters + m.moments);
+  EXPECT_EQ(bytes_of(on_cpu, "masters", "update"), m.masters) << "host and device are one";
+  EXPECT_EQ(bytes_of(on_cpu, "offload", "update"), m.offload);
   models.gpu = int64_t{80} << 30;
-  EXPECT_EQ(bytes_of(plan_memory(c, models), "moments", "save"), (moments + 3) / 4) << "the others on the host";
+  const MemoryPlan plan = plan_memory(c, models);
+  EXPECT_TRUE(plan.offloads);
+  EXPECT_EQ(bytes_of(plan, "masters", "load"), m.masters) << "until the optimizer is made";
+  for (const char* phase : {"generate", "score", "update", "save"}) {
+    EXPECT_EQ(bytes_of(plan, "masters", phase), 0) << phase;
+    EXPECT_EQ(bytes_of(plan, "moments", phase), 0) << phase;
+    EXPECT_EQ(bytes_of(plan, "offload", phase), m.offload) << phase;
+  }
+  models.ranks = 4;
+  EXPECT_EQ(plan_memory(c, models).host, (m.masters + 3) / 4 + (m.moments + 3) / 4);
+}
+
+TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_without) {
+  TrainConfig c = small_training();
+  c.dtype = Dtype::bf16;
+  PlannedModels models = models_of(c);
+  models.policy.num_hidden_layers = 200;  // state beside which passes are small
+  models.gpu = int64_t{80} << 30;
+  const int64_t without = plan_memory(c, models).total(3);
+  c.update.offload = Offload::optimizer;
+  const MemoryPlan offloaded = plan_memory(c, models);
+  ASSERT_LT(offloaded.total(3), without);
+  c.update.offload = Offload::automatic;
+  EXPECT_FALSE(plan_memory(c, models).offloads);
+  models.gpu = (std::max(offloaded.total(0), offloaded.total(3)) + without) / 2;
+  EXPECT_TRUE(plan_memory(c, models).offloads);
+  EXPECT_LE(plan_memory(c, models).peak(), models.gpu);
+  models.gpu = offloaded.total(3) / 2;
+  EXPECT_FALSE(plan_memory(c, models).offloads) << "it would not help";
+  models.gpu = 0;
+  EXPECT_FALSE(plan_memory(c, models).offloads) << "a CPU";
 }
 
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {

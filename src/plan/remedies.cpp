@@ -41,6 +41,14 @@ std::string share_gradients(TrainConfig& c) {
   return "update.shard = gradients";
 }
 
+// On a GPU; the same bits, and a copy over its link in each update.
+std::string offload(TrainConfig& c) {
+  const bool moves = c.dtype == Dtype::bf16 && c.reference.moves();
+  if (c.update.offload == Offload::optimizer || moves) return "";
+  c.update.offload = Offload::optimizer;
+  return "update.offload = optimizer";
+}
+
 // Not below the longest sequence, which stands alone.
 std::string halve_micro_batch(TrainConfig& c) {
   const int64_t longest = c.data.max_prompt_length + c.rollout.response_length;
@@ -82,6 +90,7 @@ std::string lora(TrainConfig& c) {
 std::vector<Change> changes(const PlannedModels& models) {
   std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
   if (models.ranks > 1) list.emplace_back(share_gradients);
+  if (models.gpu > 0) list.emplace_back(offload);
   for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
                                moments(MomentType::int8), Change(bf16), Change(lora)}) {
     list.push_back(change);

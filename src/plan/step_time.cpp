@@ -193,6 +193,11 @@ class TimePlanner {
     const double added = c_.update.reduce == Reduce::micro ? backward_passes(epochs, updates_) * trained * 16 : 0;
     phase("optimizer", (updates_ * bytes + added) / (d_.bandwidth * d_.optimizer),
           str(word_of(c_.optimizer.moments), " moments", ranks_ > 1 ? ", shared out" : ""));
+    if (d_.memory == 0 || !plan_memory(c_, m_).offloads) return;
+    const double moved = static_cast<double>(memory.masters + memory.moments) / ranks_;
+    phase("offload", updates_ * moved / d_.host_link,
+          str(human_bytes(moved), " each way in every update, at ", fixed(d_.host_link * 1e-9, 0),
+              " GB/s (assumed), both ways at once"));
   }
 
   // Micro-batches of a rank in so many updates.

@@ -63,6 +63,8 @@ std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLi
   text += str("peak    ", cell(plan.peak()), " in the phase ", plan.peak_words(), "\n");
   const std::string said = verdict(plan, limits);
   if (!said.empty()) text += str("memory  ", said, "\n");
+  if (plan.offloads)
+    text += str("host    ", cell(plan.host), " of masters and moments (update.offload), pinned where there is a GPU\n");
   text += str("disk    ", disk_text(plan.disk, limits), "\n");
   if (remedies.empty()) return text;
   Table changes{.head = {"what lowers the peak", "alone", "with those above"}};
@@ -89,6 +91,8 @@ std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLi
   json["memory"] = limits.memory;
   json["memory_free"] = limits.memory_free;
   json["fits"] = limits.memory == 0 || plan.peak() <= limits.memory;
+  json["offload"] = plan.offloads;
+  json["host"] = plan.host;
   json["disk"] = plan.disk.total();
   json["disk_checkpoint"] = plan.disk.checkpoint;
   json["disk_free"] = limits.disk_free;

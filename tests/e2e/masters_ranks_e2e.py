@@ -66,6 +66,29 @@ for kind in KINDS:
         trained(size, kind, f"{kind}-{size}")
         same_files(f"{kind}-{size}", f"{kind}-1", STEPS, f"{kind}, {size} processes")
         check(rows(path(f"{kind}-{size}")) == rows(path(f"{kind}-1")), f"{kind}, {size} processes: steps.jsonl is the same")
+
+
+# One is killed in the middle of a save: the others end, the checkpoint before counts, and another number goes on.
+def parts_of(run, step):
+    state = path(run, "checkpoints", f"step-{step:07d}", "state")
+    return sorted(name for name in os.listdir(state) if name.startswith("optimizer") and name.endswith(".safetensors"))
+
+
+check(parts_of("narrow-2", 2) == ["optimizer-0-of-2.safetensors", "optimizer-1-of-2.safetensors"], "each of two writes its own")
+check(parts_of("narrow-1", 2) == ["optimizer.safetensors"], "one process writes one file")
+with open(path("narrow-2", "checkpoints/step-0000002/state/optimizer-1-of-2.safetensors"), "rb") as file:
+    tensors = len(json.loads(file.read(int.from_bytes(file.read(8), "little")))) - 1
+for number, write in enumerate((1, tensors // 2, tensors + 1)):
+    run = f"mid-save-{number}"
+    fault = {1: {"env": {"UCAS_FAULT": f"write:{tensors + 2 + write}:0:kill"}}}  # a save is its header's two writes and one of each tensor
+    codes, said = finish(start_ranks(2, words("narrow", run), of_rank=fault))
+    check(codes == [70, -9], f"rank 1 is killed at write {write} of its second save: {codes}")
+    left = sorted(os.listdir(path(run, "checkpoints")))
+    check(len(left) == 2 and left[0].startswith(".tmp-step-0000004") and left[1] == "step-0000002", f"half a checkpoint is none: {left}")
+    codes, said = finish(start_ranks(3, ["train", "--resume", path(run)]))
+    check(codes == [0, 0, 0], f"three go on: {said[0][-300:]}")
+    same_files(run, "narrow-1", STEPS, f"killed at write {write} of a save")
+    check(not any(name.startswith(".tmp") for name in os.listdir(path(run, "checkpoints"))), "what was left is removed")
 with open(path("narrow-1", "checkpoints/step-0000004/state/optimizer.safetensors"), "rb") as file:
     check(b'"master/' in file.read(1 << 20), "masters stand beside the moments where the model is stored in bf16")
 trained(2, "narrow", "narrow-shares", "--update.shard", "gradients")

@@ -19,6 +19,9 @@ class CudaLibrary {
   virtual void wait_for(at::Device device) = 0;
   virtual std::unique_ptr<Recorder> make_recorder(at::Device device) = 0;
   virtual void release_unused() = 0;
+  // Host memory that devices copy from and to by themselves; false: the system refuses.
+  virtual bool pin(void* memory, size_t bytes) = 0;
+  virtual void unpin(void* memory) = 0;
   virtual DeviceMemory memory_of(at::Device device) = 0;
   virtual int64_t peak_memory(at::Device device) = 0;
 };

@@ -2,14 +2,18 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "model/tensor/cuda_library.h"
 
 namespace ucas {
@@ -72,6 +76,24 @@ gpu::Stream stream_of(at::Device device) { return needed().stream_of(device); }
 
 void wait_for(at::Device device) {
   if (cuda_library() != nullptr) cuda_library()->wait_for(device);
+}
+
+// Not LibTorch's own allocator of such memory, which rounds sizes up to powers of two: a master of 2.2 GB would take 4.
+at::Tensor zeros_on_host(at::IntArrayRef shape, at::ScalarType type, at::Device device) {
+  const at::Tensor plain = at::zeros(shape, type);
+  if (!device.is_cuda() || plain.nbytes() == 0 || cuda_library() == nullptr) return plain;
+  void* const memory = plain.data_ptr();
+  if (!cuda_library()->pin(memory, plain.nbytes())) {
+    static std::once_flag said;
+    std::call_once(said, [] {
+      warn(
+          "this system does not let memory be pinned (ulimit -l, or the container's limit): copies between host and "
+          "device wait for each other, which is slower");
+    });
+    return plain;
+  }
+  return at::from_blob(
+      memory, shape, [plain, memory](void*) { cuda_library()->unpin(memory); }, at::TensorOptions().dtype(type));
 }
 
 at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type) {

@@ -24,6 +24,10 @@ void wait_for(at::Device device);
 // A host tensor that a device copies from and to while the host goes on.
 at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type);
 
+// Zeros in memory of the host that this device copies from and to beside its work: pages of exactly so many bytes,
+// which the system does not move. Where it refuses to hold so many in place, and for the CPU, plain memory.
+at::Tensor zeros_on_host(at::IntArrayRef shape, at::ScalarType type, at::Device device);
+
 // Device work that is recorded while `work` runs, once, and then played as often as wanted. Tensors that it reads and
 // writes must live as long; those that it makes keep their places between plays.
 class Recorded {

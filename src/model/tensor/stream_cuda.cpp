@@ -136,6 +136,12 @@ class LibTorchCuda final : public CudaLibrary {
     return std::make_unique<GraphRecorder>(device);
   }
   void release_unused() override { c10::cuda::CUDACachingAllocator::emptyCache(); }
+  bool pin(void* memory, size_t bytes) override {
+    if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
+    cudaGetLastError();
+    return false;
+  }
+  void unpin(void* memory) override { cudaHostUnregister(memory); }
   DeviceMemory memory_of(at::Device device) override {
     const c10::cuda::CUDAGuard guard(device);
     size_t free = 0, total = 0;

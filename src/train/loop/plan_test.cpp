@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "model/weights.h"
 #include "plan/model_memory.h"
+#include "train/optimizer/host_state.h"
 #include "train/optimizer/optimizer.h"
 
 namespace ucas {
@@ -74,6 +75,10 @@ TEST(planned_sizes, are_those_of_the_moments_of_every_kind) {
       EXPECT_EQ(model_memory(c, {}, &config).moments, bytes) << word_of(kind) << word_of(moments);
     }
   }
+}
+
+TEST(planned_sizes, parts_of_an_offloaded_optimizer_are_those_of_its_buffers) {
+  EXPECT_EQ(kOffloadedPart, kOffloadSlice);
 }
 
 TEST(planned_sizes, are_those_of_what_a_block_keeps) {

@@ -15,6 +15,7 @@
 #include "base/files/hash.h"
 #include "base/process/build_info.h"
 #include "base/process/commit.h"
+#include "base/process/machine.h"
 #include "base/process/python_child.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
@@ -116,6 +117,25 @@ EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::
   return engine;
 }
 
+// Whether the optimizer's state lies on the host. `auto` is a matter of GPUs: on the CPU host and device are one.
+bool offloads(const TrainConfig& config, at::Device device, const std::string& weights, int64_t ranks) {
+  if (config.update.offload == Offload::none) return false;
+  const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
+  if (total == 0) return config.update.offload == Offload::optimizer;
+  PlannedModels models = planned_models(config, weights);
+  models.ranks = ranks;
+  models.gpu = usable_gpu(total);
+  const MemoryPlan plan = plan_memory(config, models);
+  const int64_t host = machine_memory().total;
+  if (plan.offloads && host > 0 && plan.host > host) {
+    throw Error(ErrorKind::limit,
+                str("update.offload: masters and moments take ", human_bytes(static_cast<double>(plan.host)),
+                    " of the host's memory, which has ", human_bytes(static_cast<double>(host)),
+                    "; set optimizer.moments to bf16 or int8, or use more ranks"));
+  }
+  return plan.offloads;
+}
+
 // What the run was begun with against what this device gives.
 void check_engine(const EngineConfig& engine, const RunDirectory& run) {
   if (engine.cache_tokens == 0) return;
@@ -148,7 +168,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   const bool counted = config.device == "cuda" && !ranks.alone();
   at::Device device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
                                            : config.device);
-  const Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
+  Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from,
                           own_masters(placement.rank, placement.ranks)),
               {},
@@ -196,6 +216,8 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.served = served.get();
     parts.rollout = std::move(served);
   }
+  placement.on_host = offloads(config, device, weights, ranks.size());
+  placement.copies = parts.policy.model->bf16_copies();
   parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer,
                                                 Optimizer::Path::by_device, placement);
   parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);

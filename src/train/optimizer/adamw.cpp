@@ -84,7 +84,8 @@ bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& u) {
   const bool plain = slot.mean.is_f32();
   float* m = plain ? slot.mean.values.mutable_data_ptr<float>() : nullptr;
   float* v = plain ? slot.square.values.mutable_data_ptr<float>() : nullptr;
-  const Noise of_mean = Noise::of(slot.index, u.steps, 0), of_square = Noise::of(slot.index, u.steps, 1);
+  const Noise of_mean = Noise::of(slot.index, u.steps, 0, slot.first),
+              of_square = Noise::of(slot.index, u.steps, 1, slot.first);
   const int64_t n = slot.parameter.numel(), chunks = (n + kMomentChunk - 1) / kMomentChunk;
   std::atomic<bool> fine = true;
   parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
@@ -135,8 +136,8 @@ bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& u) {
     at::_fused_adamw_(p, g, m, v, {}, count, u.lr, u.config.beta1, u.config.beta2, u.decay, u.config.eps, false, false);
     fine = fine && all_finite(p[0]) && all_finite(m[0]) && all_finite(v[0]);
     if (slot.mean.is_f32()) break;
-    write_part(slot.mean, first, m[0], Noise::of(slot.index, u.steps, 0));
-    write_part(slot.square, first, v[0], Noise::of(slot.index, u.steps, 1));
+    write_part(slot.mean, first, m[0], Noise::of(slot.index, u.steps, 0, slot.first));
+    write_part(slot.square, first, v[0], Noise::of(slot.index, u.steps, 1, slot.first));
   }
   gradient.zero_();
   return fine;

@@ -88,6 +88,7 @@ at::Tensor on_device_of(const Moment& moment, const std::vector<float>& values) 
 // Noise::bits of elements first .. first + n - 1, the lower 16 of each, as int32.
 at::Tensor chance_of(const Noise& noise, int64_t first, int64_t n, at::Device device) {
   constexpr int64_t kLow = 0xffffffff;
+  first += noise.first;
   at::Tensor element = at::arange(first, first + n, at::TensorOptions().dtype(at::kLong).device(device));
   // GEMMs stay below 2^64, of which the lower half counts: int64 that wraps around is enough.
   const auto shifted = [](const at::Tensor& x, int64_t by) { return x.bitwise_xor(x.bitwise_right_shift(by)); };
@@ -154,12 +155,12 @@ Moment make_moment(const at::Tensor& parameter, MomentType type, bool square) {
   return {zeros(parameter.sizes(), square ? at::kByte : at::kChar), zeros({blocks_of(n)}, at::kFloat), square};
 }
 
-Noise Noise::of(int64_t parameter, int64_t update, int which) {
+Noise Noise::of(int64_t parameter, int64_t update, int which, int64_t first) {
   const auto u = static_cast<uint64_t>(update);
   const auto r = philox({static_cast<uint32_t>(u), static_cast<uint32_t>(u >> 32), static_cast<uint32_t>(parameter),
                          static_cast<uint32_t>(which)},
                         {static_cast<uint32_t>(kNoiseSeed), static_cast<uint32_t>(kNoiseSeed >> 32)});
-  return {r[0], r[1]};
+  return {r[0], r[1], first};
 }
 
 void read_part(const Moment& moment, int64_t first, int64_t n, float* part) {

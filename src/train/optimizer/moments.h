@@ -37,10 +37,12 @@ Moment make_moment(const at::Tensor& parameter, MomentType type, bool square);
 // 32 random bits for every element.
 struct Noise {
   uint32_t before, after;
+  int64_t first = 0;  // element 0 of a part is this one of the parameter
 
   // Of the `which`th moment of one parameter in one update.
-  static Noise of(int64_t parameter, int64_t update, int which);
+  static Noise of(int64_t parameter, int64_t update, int which, int64_t first = 0);
   uint32_t bits(int64_t element) const {
+    element += first;
     const auto low = static_cast<uint32_t>(element), high = static_cast<uint32_t>(element >> 32);
     uint32_t x = low ^ before ^ high * 0x9e3779b9u;
     x = (x ^ x >> 16) * 0x21f0aaadu;  // lowbias32 of C. Wellons: each bit of x moves each bit of the result

@@ -113,19 +113,22 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
     : config_(config) {
   at::NoGradGuard no_grad;
   const std::vector<int64_t> owners = owners_of(parameters, placement.ranks);
+  if (placement.on_host && !parameters.empty())
+    host_ = std::make_unique<HostState>(parameters.front().tensor.device(), placement.slice);
   bool on_cpu = path == Path::by_device, on_gpu = on_cpu;
   for (const NamedTensor& p : parameters) {
     UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
-    ParameterState slot{.name = p.name,
-                        .index = static_cast<int64_t>(slots_.size()),
-                        .parameter = p.tensor,
-                        .mean = {},
-                        .square = {},
-                        .by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p),
-                        .decays = config.decay == Decay::all || p.tensor.dim() >= 2};
-    slot.owner = owners[slots_.size()];
-    if (slot.owner == placement.rank) make_moments(slot);
-    slots_.push_back(std::move(slot));
+    ParameterState& slot = slots_.emplace_back();
+    slot.name = p.name;
+    slot.index = static_cast<int64_t>(slots_.size()) - 1;
+    slot.parameter = p.tensor;
+    slot.by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p);
+    slot.decays = config.decay == Decay::all || p.tensor.dim() >= 2;
+    slot.owner = owners[slots_.size() - 1];
+    if (slot.owner == placement.rank) {
+      if (host_) move_to_host(slot, placement);
+      make_moments(slot);
+    }
     on_cpu = on_cpu && p.tensor.is_cpu();
     on_gpu = on_gpu && has_kernels(p.tensor.device());
   }
@@ -137,8 +140,29 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
 }
 
 void Optimizer::make_moments(ParameterState& slot) const {
-  slot.mean = make_moment(slot.parameter, config_.moments, false);
-  if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
+  const auto made = [&](bool square) {
+    if (!host_) return make_moment(slot.parameter, config_.moments, square);
+    // Of the same shape, on the host and without memory.
+    const at::Tensor like = at::empty({1}, at::kFloat).expand(slot.parameter.sizes());
+    Moment moment = make_moment(like, config_.moments, square);
+    const at::Device device = slot.parameter.device();
+    for (at::Tensor* part : {&moment.values, &moment.scales})
+      if (part->defined() && !device.is_cpu()) *part = zeros_on_host(part->sizes(), part->scalar_type(), device);
+    return moment;
+  };
+  slot.mean = made(false);
+  if (!slot.by_muon) slot.square = made(true);
+}
+
+// The values of a master: where it has a bf16 copy nothing on the device reads them but its update.
+void Optimizer::move_to_host(ParameterState& slot, const Placement& placement) const {
+  const auto found =
+      std::ranges::find_if(placement.copies, [&](const Bf16Copy& copy) { return copy.master.is_same(slot.parameter); });
+  if (found == placement.copies.end()) return;
+  slot.copy = *found;
+  slot.host_master = zeros_on_host(slot.parameter.sizes(), at::kFloat, slot.parameter.device());
+  slot.host_master.copy_(slot.parameter.detach());
+  drop_values(slot.parameter);
 }
 
 void Optimizer::shard_over(Ranks& ranks, Shard shard, const std::vector<Bf16Copy>& copies) {
@@ -173,7 +197,9 @@ void Optimizer::broadcast_weights() const {
 }
 
 at::Tensor Optimizer::values_of(const at::Tensor& parameter) const {
-  return has_values(parameter) ? parameter.detach() : at::Tensor();
+  if (has_values(parameter)) return parameter.detach();
+  const auto found = std::ranges::find_if(slots_, [&](const auto& slot) { return slot.parameter.is_same(parameter); });
+  return found == slots_.end() ? at::Tensor() : found->host_master;
 }
 
 void Optimizer::with_masters(const std::function<void(const MasterValues&)>& work) const {
@@ -221,19 +247,28 @@ StepResult Optimizer::step(double lr) {
   result.applied = true;
   ++steps_;
   double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
+  std::vector<const ParameterState*> changed;
   for (ParameterState& slot : slots_) {
     if (!slot.parameter.grad().defined()) {
       if (!slot.dropped_gradient) continue;
       gradient_of(slot.parameter);
     }
-    if (!mine(slot)) {
+    if (mine(slot)) {
+      changed.push_back(&slot);
+    } else {
       slot.parameter.mutable_grad().zero_();
-      continue;
     }
+  }
+  const auto update = [&](const ParameterState& slot) {
     double decay = slot.decays ? config_.weight_decay : 0;
     const auto rule = slot.by_muon ? muon : rule_->adamw;
     int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
     if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
+  };
+  if (host_) {
+    host_->run(changed, update);
+  } else {
+    for (const ParameterState* slot : changed) update(*slot);
   }
   broadcast_weights();
   if (!spoilt_.defined()) return result;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,13 +15,18 @@
 #include "model/model.h"
 #include "sharding/ranks.h"
 #include "sharding/sharded_masters.h"
+#include "train/optimizer/host_state.h"
 #include "train/optimizer/update_rules.h"
 
 namespace ucas {
 
-// Where an optimizer keeps what is its own: of all parameters, or of a rank's share of them (owners_of()).
+// Where an optimizer keeps what is its own: of all parameters, or of a rank's share of them (owners_of()); beside the
+// parameters, or on the host (train/optimizer/host_state.h).
 struct Placement {
   int64_t rank = 0, ranks = 1;
+  bool on_host = false;
+  std::vector<Bf16Copy> copies = {};  // Model::bf16_copies(): their masters move to the host, too
+  int64_t slice = kOffloadSlice;
 };
 
 struct StepResult {
@@ -80,12 +86,14 @@ class Optimizer {
 
   bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
   void make_moments(ParameterState& slot) const;
+  void move_to_host(ParameterState& slot, const Placement& placement) const;
   void broadcast_weights() const;
   std::vector<double> exchanged(const std::vector<double>& sums) const;
 
   Ranks* ranks_ = nullptr;  // null: alone
   bool own_gradients_ = false;
   std::optional<ShardedMasters> masters_;  // where there are copies
+  std::unique_ptr<HostState> host_;        // offloaded
   std::vector<ParameterState> slots_;
   const Rule* rule_;   // chosen once, by where the parameters lie
   at::Tensor spoilt_;  // [slots] int32 on a GPU

@@ -22,6 +22,10 @@ struct ParameterState {  // one parameter and all that is kept for it
   int64_t index = 0;     // among the optimizer's parameters: part of what its roundings are sampled by
   at::Tensor parameter;  // shared with the model
   Moment mean, square;   // Muon has no square; neither where another rank keeps them
+  at::Tensor
+      host_master;    // its f32 values where they lie on the host (train/optimizer/host_state.h); `parameter` has none
+  Bf16Copy copy;      // of `parameter`, which then follows these
+  int64_t first = 0;  // of a part: the number of its first element in the whole parameter
   bool by_muon = false;
   int64_t owner = 0;    // the rank that keeps its moments and updates it
   bool narrow = false;  // its bf16 copy is broadcast instead of it

@@ -18,6 +18,11 @@ void UpdateConfig::fields(Fields& f) {
   f.choice("shard", shard,
            "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
            "every pass instead of every update");
+  f.choice("offload", offload,
+           "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
+           "streamed through each update (optimizer); auto = optimizer if a GPU's plan fits with it and not without; "
+           "bit-identical",
+           Effect::bookkeeping);
 }
 
 }  // namespace ucas

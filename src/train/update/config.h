@@ -1,6 +1,7 @@
 // Options [update]: mini-batches, micro-batches, and what ranks share of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/text/fields.h"
@@ -15,6 +16,11 @@ enum class Reduce : uint8_t { sum, micro };
 // f32 that ranks exchange at once under `micro`, of all of them together: two buffers of 64 MiB at most.
 constexpr int64_t kExchangeElements = 1 << 24;
 
+// Whether master weights and moments of the policy lie on the host instead of the device that trains
+// (train/optimizer/host_state.h); automatic: where the plan of a GPU fits with it and not without.
+enum class Offload : uint8_t { none, optimizer, automatic };
+constexpr std::array<const char*, 3> names(Offload) { return {"none", "optimizer", "auto"}; }
+
 struct UpdateConfig {
   int64_t mini_batch_size = 32;       // prompts per optimizer update
   int64_t epochs = 1;                 // passes over each step's batch
@@ -22,6 +28,7 @@ struct UpdateConfig {
   Recompute recompute = Recompute::none;
   Reduce reduce = Reduce::sum;
   Shard shard = Shard::moments;
+  Offload offload = Offload::none;
   // Whether each of several ranks ends a backward pass with the gradients of its own parameters alone.
   bool gradients_by_owner() const { return shard == Shard::gradients || reduce == Reduce::micro; }
   void fields(Fields& f);
