@@ -165,13 +165,13 @@ struct SamplerState {
   uint32_t problem, response, sample;  // draw: index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
-struct DeviceSampledToken {  // sampling/sampler.h's Drawn
+struct DeviceSampledToken {  // sampling/sampler.h's SampledToken
   int32_t token;
-  float logprob, entropy, confidence, logit;
+  float logprob, whole_logprob, entropy, confidence, logit;
 };
 // One token a row by the inverse of the cumulative distribution over columns in their order, or the first of the
 // largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and draw go
-// on.
+// on. What top_k, top_p and min_p leave, and in which order it is drawn from, is sampling/sampler.h's.
 struct SampleToken {
   int64_t rows, vocab, stride, tiles;
   float inverse_temperature;  // 1 for greedy rows
@@ -184,6 +184,9 @@ struct SampleToken {
   DeviceSampledToken* sampled;      // [R]
   int32_t* token;                   // [R]; nullptr: not fed
   int32_t* position;                // [R]
+  int64_t top_k = 0;                // 0: off; as sampling/config.h has them
+  double top_p = 1, min_p = 0;
+  bool truncates() const { return (top_k > 0 && top_k < vocab) || top_p < 1 || min_p > 0; }
 };
 
 // --- decoding attention (attention.h) -------------------------------------------------------------------------------
@@ -215,6 +218,26 @@ struct AdamW {
   Bf16* p_narrow;   // what GEMMs read; nullptr: none
   int32_t* spoilt;  // [1] set to 1 where a result is not finite, else left
 };
+// The same with moments of 16 or 8 bits, as train/optimizer/moments.h keeps them: read, changed in f32, and written
+// back rounded by chance, a hash of (keys, element).
+constexpr int64_t kCodeBlock = 256;   // codes of one scale
+constexpr int64_t kCodeLevels = 256;  // of a map at most
+struct PackedMoment {
+  void* values;            // [n] Bf16, or 8-bit codes; 16-byte aligned
+  float* scales;           // [ceil(n / kCodeBlock)] of codes; nullptr: bf16
+  uint32_t before, after;  // train/optimizer's Noise
+  const float *level,
+      *gap;    // [kCodeLevels] of its map: levels from 0 up, then infinity; 1 / (the next one - it), 0 last
+  float last;  // level
+};
+struct AdamWPacked {
+  int64_t n;
+  float clip, keep, beta1, beta2, step_size, root_correction, eps;
+  float *p, *g;
+  PackedMoment mean, square;  // both of codes or both bf16; codes of means have a sign, those of squares none
+  Bf16* p_narrow;             // nullptr: none
+  int32_t* spoilt;            // [1]; also where a moment cannot be kept as a finite number
+};
 // part[b] = the sum of squares of kSquaresChunk elements, in double.
 constexpr int64_t kSquaresChunk = 65536;
 struct SumOfSquares {
@@ -239,6 +262,7 @@ struct Table {
   void (*sample)(Stream, const SampleToken&);
   void (*attend_decode)(Stream, const AttendDecode&);
   void (*adamw)(Stream, const AdamW&);
+  void (*adamw_packed)(Stream, const AdamWPacked&);
   void (*sum_of_squares)(Stream, const SumOfSquares&);
 };
 

@@ -208,98 +208,21 @@ struct HeadGradientRows {
   }
 };
 
-// One row. The search goes from tiles to runs of lanes, to lanes, to columns, each time by masses of the level below.
-struct SampleTokenRows {
+// What both ways to draw share.
+struct SampleRow {
+  const SampleToken& a;
   static constexpr int kThreads = kHeadLanes;
-  static constexpr const char* kName = "sample";
-  SampleToken a;
-
-  Grid grid() const { return {a.rows}; }
-  int shared_bytes() const {
-    return static_cast<int>(a.tiles * sizeof(HeadSums) + (kThreads + kRuns) * sizeof(double) +
-                            kHeadTile * sizeof(float) + sizeof(Found));
-  }
-  template <class ThreadBlock>
-  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
-    const int64_t row = thread_block.x;
-    const bool greedy = a.state[row].greedy != 0 && a.of_tile_greedy != nullptr;
-    const float inverse_temperature = greedy ? 1.0f : a.inverse_temperature;
-    const TileStats* of_tile = (greedy ? a.of_tile_greedy : a.of_tile) + row * a.tiles;
-    const Scratch scratch = scratch_of(thread_block);
-
-    const float largest = thread_block.reduce(
-        [&](int lane) {
-          float most = -3.4e38f;
-          for (int64_t t = lane; t < a.tiles; t += kThreads) most = fmaxf(most, of_tile[t].max);
-          return most;
-        },
-        [](float x, float y) { return fmaxf(x, y); });
-    thread_block.each([&](int lane) {
-      for (int64_t t = lane; t < a.tiles; t += kThreads) scratch.of_tile[t] = seen_from(of_tile[t], largest);
-    });
-    thread_block.each([&](int lane) {
-      if (lane == 0) *scratch.found = find_tile(row, greedy, largest, of_tile, scratch);
-    });
-    if (!scratch.found->finite) {
-      thread_block.each([&](int lane) {
-        if (lane == 0) finish(row, {-1, 0, 0, 0, 0});
-      });
-      return;
-    }
-
-    const int64_t first = scratch.found->tile * kHeadTile;
-    const auto n = static_cast<int>(a.vocab - first < kHeadTile ? a.vocab - first : kHeadTile);
-    const float* logits = a.logits + row * a.stride + first;
-    const float most_of_tile = of_tile[scratch.found->tile].max;
-    if (greedy) {
-      const int column = thread_block.reduce([&](int lane) { return first_equal(logits, n, lane, most_of_tile); },
-                                             [](int x, int y) { return x < y ? x : y; });
-      thread_block.each([&](int lane) {
-        if (lane == 0) finish(row, sampled(first, column, logits, inverse_temperature, scratch.found->stats));
-      });
-      return;
-    }
-    thread_block.each([&](int lane) {
-      for (int column = lane; column < kHeadTile; column += kThreads) {
-        scratch.mass[column] = column < n ? expf(logits[column] * inverse_temperature - most_of_tile) : 0;
-      }
-    });
-    thread_block.each(
-        [&](int lane) { scratch.of_lane[lane] = sum_of(scratch.mass + lane * kColumnsOfLane, kColumnsOfLane); });
-    thread_block.each([&](int lane) {
-      if (lane < kRuns) scratch.of_run[lane] = sum_of(scratch.of_lane + lane * kRun, kRun);
-    });
-    thread_block.each([&](int lane) {
-      if (lane == 0) {
-        finish(row, sampled(first, find_column(scratch), logits, inverse_temperature, scratch.found->stats));
-      }
-    });
-  }
-
- private:
   static constexpr int kRun = 16, kRuns = kThreads / kRun;  // lanes
 
-  struct Found {
-    kernels::RowStats stats;
-    double target;  // of the tile's masses, seen from its own largest z
-    int64_t tile;
-    bool finite;
-  };
-  struct Scratch {
-    HeadSums* of_tile;  // [tiles]
-    Found* found;
+  // The masses of one tile: of columns, of lanes with their columns, of runs of lanes.
+  struct Masses {
     double *of_run, *of_lane;  // [kRuns], [kThreads]
-    float* mass;               // [kHeadTile]
+    float* of_column;          // [kHeadTile]
   };
-  template <class ThreadBlock>
-  UCAS_ON_DEVICE Scratch scratch_of(ThreadBlock& thread_block) const {
-    Scratch scratch;
-    scratch.of_tile = thread_block.template shared<HeadSums>();
-    scratch.found = reinterpret_cast<Found*>(scratch.of_tile + a.tiles);
-    scratch.of_run = reinterpret_cast<double*>(scratch.found + 1);
-    scratch.of_lane = scratch.of_run + kRuns;
-    scratch.mass = reinterpret_cast<float*>(scratch.of_lane + kThreads);
-    return scratch;
+  static constexpr int kMassBytes = (kThreads + kRuns) * sizeof(double) + kHeadTile * sizeof(float);
+  static UCAS_ON_DEVICE Masses masses_at(void* begin) {
+    auto* of_run = static_cast<double*>(begin);
+    return {of_run, of_run + kRuns, reinterpret_cast<float*>(of_run + kRuns + kThreads)};
   }
 
   static UCAS_ON_DEVICE bool is_finite(double x) { return x - x == 0; }
@@ -327,45 +250,66 @@ struct SampleTokenRows {
     return picked;
   }
 
-  UCAS_ON_DEVICE Found find_tile(int64_t row, bool greedy, float largest, const TileStats* of_tile,
-                                 const Scratch& scratch) const {
-    HeadSums sums{};
-    for (int64_t t = 0; t < a.tiles; ++t) sums = sums + scratch.of_tile[t];
-    Found found{as_row(largest, sums), 0, 0, false};
-    found.finite = is_finite(kernels::lse_of(found.stats)) && is_finite(sums.total);
-    if (!found.finite) return found;
-    if (greedy) {
-      while (of_tile[found.tile].max != largest) ++found.tile;
-      return found;
-    }
+  UCAS_ON_DEVICE double uniform_of(int64_t row) const {
     const SamplerState& state = a.state[row];
-    found.target = uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.sample}) * sums.sum;
-    found.tile = pick(a.tiles, found.target, [&](int64_t t) { return scratch.of_tile[t].sum; });
-    found.target /= share_of(of_tile[found.tile], largest);
-    return found;
+    return uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.sample});
+  }
+  UCAS_ON_DEVICE int width_of(int64_t tile) const {
+    const int64_t left = a.vocab - tile * kHeadTile;
+    return static_cast<int>(left < kHeadTile ? left : kHeadTile);
   }
 
-  static UCAS_ON_DEVICE int find_column(const Scratch& scratch) {
-    double target = scratch.found->target;
-    const int64_t run = pick(kRuns, target, [&](int64_t i) { return scratch.of_run[i]; });
-    const int64_t lane = run * kRun + pick(kRun, target, [&](int64_t i) { return scratch.of_lane[run * kRun + i]; });
-    const float* mass = scratch.mass + lane * kColumnsOfLane;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE float largest_of(ThreadBlock& thread_block, const TileStats* of_tile) const {
+    return thread_block.reduce(
+        [&](int lane) {
+          float most = -3.4e38f;
+          for (int64_t t = lane; t < a.tiles; t += kThreads) most = fmaxf(most, of_tile[t].max);
+          return most;
+        },
+        [](float x, float y) { return fmaxf(x, y); });
+  }
+
+  // Fills masses.of_column by `mass(column of the tile)`, then what is summed from it.
+  template <class ThreadBlock, class Mass>
+  static UCAS_ON_DEVICE void fill(ThreadBlock& thread_block, const Masses& masses, Mass mass) {
+    thread_block.each([&](int lane) {
+      for (int column = lane; column < kHeadTile; column += kThreads) masses.of_column[column] = mass(column);
+    });
+    thread_block.each(
+        [&](int lane) { masses.of_lane[lane] = sum_of(masses.of_column + lane * kColumnsOfLane, kColumnsOfLane); });
+    thread_block.each([&](int lane) {
+      if (lane < kRuns) masses.of_run[lane] = sum_of(masses.of_lane + lane * kRun, kRun);
+    });
+  }
+  static UCAS_ON_DEVICE int find_column(const Masses& masses, double target) {
+    const int64_t run = pick(kRuns, target, [&](int64_t i) { return masses.of_run[i]; });
+    const int64_t lane = run * kRun + pick(kRun, target, [&](int64_t i) { return masses.of_lane[run * kRun + i]; });
+    const float* mass = masses.of_column + lane * kColumnsOfLane;
     return static_cast<int>(lane * kColumnsOfLane +
                             pick(kColumnsOfLane, target, [&](int64_t i) { return static_cast<double>(mass[i]); }));
   }
 
-  static UCAS_ON_DEVICE int first_equal(const float* logits, int n, int lane, float value) {
-    for (int column = lane; column < n; column += kThreads) {
-      if (logits[column] == value) return column;
-    }
-    return static_cast<int>(kHeadTile);
+  // The first column of a tile whose z is `value`.
+  template <class ThreadBlock>
+  static UCAS_ON_DEVICE int first_equal(ThreadBlock& thread_block, const float* logits, int n,
+                                        float inverse_temperature, float value) {
+    return thread_block.reduce(
+        [&](int lane) {
+          for (int column = lane; column < n; column += kThreads) {
+            if (logits[column] * inverse_temperature == value) return column;
+          }
+          return static_cast<int>(kHeadTile);
+        },
+        [](int x, int y) { return x < y ? x : y; });
   }
 
-  UCAS_ON_DEVICE DeviceSampledToken sampled(int64_t first, int column, const float* logits, float inverse_temperature,
-                                            const kernels::RowStats& stats) const {
-    const float logit = logits[column];
+  // kept: the share of the row's mass that was drawn from.
+  UCAS_ON_DEVICE DeviceSampledToken sampled(int64_t column, float logit, float inverse_temperature,
+                                            const kernels::RowStats& stats, double kept = 1) const {
     const kernels::TokenStats token = kernels::token_stats(stats, logit, inverse_temperature, a.vocab);
-    return {static_cast<int32_t>(first + column), token.logprob, token.entropy, token.confidence, logit};
+    const float logprob = kept < 1 ? static_cast<float>(token.logprob - log(kept)) : token.logprob;
+    return {static_cast<int32_t>(column), logprob, token.logprob, token.entropy, token.confidence, logit};
   }
 
   UCAS_ON_DEVICE void finish(int64_t row, const DeviceSampledToken& sampled) const {
@@ -374,6 +318,99 @@ struct SampleTokenRows {
     if (sampled.token >= 0) a.token[row] = sampled.token;
     ++a.state[row].sample;
     ++a.position[row];
+  }
+};
+
+// One row. The search goes from tiles to runs of lanes, to lanes, to columns, each time by masses of the level below.
+struct SampleTokenRows {
+  static constexpr int kThreads = kHeadLanes;
+  static constexpr const char* kName = "sample";
+  SampleToken a;
+
+  Grid grid() const { return {a.rows}; }
+  int shared_bytes() const {
+    return static_cast<int>(a.tiles * sizeof(HeadSums) + SampleRow::kMassBytes + sizeof(Found));
+  }
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const int64_t row = thread_block.x;
+    const SampleRow of{a};
+    const bool greedy = a.state[row].greedy != 0 && a.of_tile_greedy != nullptr;
+    const float inverse_temperature = greedy ? 1.0f : a.inverse_temperature;
+    const TileStats* of_tile = (greedy ? a.of_tile_greedy : a.of_tile) + row * a.tiles;
+    const Scratch scratch = scratch_of(thread_block);
+
+    const float largest = of.largest_of(thread_block, of_tile);
+    thread_block.each([&](int lane) {
+      for (int64_t t = lane; t < a.tiles; t += kThreads) scratch.of_tile[t] = seen_from(of_tile[t], largest);
+    });
+    thread_block.each([&](int lane) {
+      if (lane == 0) *scratch.found = find_tile(row, greedy, largest, of_tile, scratch);
+    });
+    if (!scratch.found->finite) {
+      thread_block.each([&](int lane) {
+        if (lane == 0) of.finish(row, {-1, 0, 0, 0, 0, 0});
+      });
+      return;
+    }
+
+    const int64_t first = scratch.found->tile * kHeadTile;
+    const int n = of.width_of(scratch.found->tile);
+    const float* logits = a.logits + row * a.stride + first;
+    const float most_of_tile = of_tile[scratch.found->tile].max;
+    const auto finish = [&](int column) {
+      of.finish(row, of.sampled(first + column, logits[column], inverse_temperature, scratch.found->stats));
+    };
+    if (greedy) {
+      const int column = of.first_equal(thread_block, logits, n, 1.0f, most_of_tile);
+      thread_block.each([&](int lane) {
+        if (lane == 0) finish(column);
+      });
+      return;
+    }
+    of.fill(thread_block, scratch.masses,
+            [&](int column) { return column < n ? expf(logits[column] * inverse_temperature - most_of_tile) : 0; });
+    thread_block.each([&](int lane) {
+      if (lane == 0) finish(SampleRow::find_column(scratch.masses, scratch.found->target));
+    });
+  }
+
+ private:
+  struct Found {
+    kernels::RowStats stats;
+    double target;  // of the tile's masses, seen from its own largest z
+    int64_t tile;
+    bool finite;
+  };
+  struct Scratch {
+    HeadSums* of_tile;  // [tiles]
+    Found* found;
+    SampleRow::Masses masses;
+  };
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE Scratch scratch_of(ThreadBlock& thread_block) const {
+    Scratch scratch;
+    scratch.of_tile = thread_block.template shared<HeadSums>();
+    scratch.found = reinterpret_cast<Found*>(scratch.of_tile + a.tiles);
+    scratch.masses = SampleRow::masses_at(scratch.found + 1);
+    return scratch;
+  }
+
+  UCAS_ON_DEVICE Found find_tile(int64_t row, bool greedy, float largest, const TileStats* of_tile,
+                                 const Scratch& scratch) const {
+    HeadSums sums{};
+    for (int64_t t = 0; t < a.tiles; ++t) sums = sums + scratch.of_tile[t];
+    Found found{as_row(largest, sums), 0, 0, false};
+    found.finite = SampleRow::is_finite(kernels::lse_of(found.stats)) && SampleRow::is_finite(sums.total);
+    if (!found.finite) return found;
+    if (greedy) {
+      while (of_tile[found.tile].max != largest) ++found.tile;
+      return found;
+    }
+    found.target = SampleRow{a}.uniform_of(row) * sums.sum;
+    found.tile = SampleRow::pick(a.tiles, found.target, [&](int64_t t) { return scratch.of_tile[t].sum; });
+    found.target /= share_of(of_tile[found.tile], largest);
+    return found;
   }
 };
 

@@ -262,7 +262,7 @@ struct Drawing {
 
   explicit Drawing(int64_t rows)
       : state(rows),
-        sampled(rows + kMargin, {4711, 0, 0, 0, 0}),
+        sampled(rows + kMargin, {4711, 0, 0, 0, 0, 0}),
         token(rows + kMargin, 4711),
         position(rows + kMargin, 100) {
     for (int64_t r = 0; r < rows; ++r) state[r] = {static_cast<uint32_t>(r / 7), static_cast<uint32_t>(r % 7), 11, 0};
@@ -299,6 +299,7 @@ struct Drawing {
 void expect_near(const DeviceSampledToken& got, const SampledToken& want) {
   EXPECT_EQ(got.token, want.token);
   EXPECT_NEAR(got.logprob, want.logprob, 1e-5);
+  EXPECT_EQ(got.whole_logprob, got.logprob);
   EXPECT_NEAR(got.entropy, want.entropy, 2e-5);
   EXPECT_NEAR(got.confidence, want.confidence, 1e-5);
   EXPECT_EQ(got.logit, want.logit);

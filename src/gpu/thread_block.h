@@ -41,10 +41,12 @@
 #define UCAS_ON_DEVICE __device__ __forceinline__
 #define UCAS_BOTH_SIDES __host__ __device__ inline
 #define UCAS_UNROLL _Pragma("unroll")
+#define UCAS_ROLLED _Pragma("unroll 1")
 #else
 #define UCAS_ON_DEVICE inline
 #define UCAS_BOTH_SIDES inline
 #define UCAS_UNROLL
+#define UCAS_ROLLED
 #endif
 
 namespace ucas::gpu {
@@ -74,6 +76,15 @@ UCAS_ON_DEVICE Bf16 narrow(float x) {
   const uint32_t bits = as_bits(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+// A rounded product, which nvcc may not join with an addition: what is decided by its bits is decided alike everywhere.
+UCAS_ON_DEVICE float product(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
 }
 
 // Neighbours that are read and written at once: 16 bytes, 8 bytes.

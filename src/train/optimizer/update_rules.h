@@ -1,7 +1,7 @@
 // How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations beside it. Master
 // weights are f32, arithmetic is f32; moments are kept as train/optimizer/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
-//   adamw (GPU)   the same by own kernels, where moments are f32
+//   adamw (GPU)   the same by own kernels: one pass, whatever type the moments have
 //   adamw (ATen)  torch's fused kernel over slices: any device
 //   muon          GEMMs by ATen, on any device; its bits are as repeatable as at::mm's (with another
 //                 number of threads they may differ)

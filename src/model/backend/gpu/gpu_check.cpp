@@ -5,9 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "model/backend/gpu/gpu_check_side.h"
@@ -278,7 +280,12 @@ void try_sample_token(CheckSide& side, const CheckShape& s) {
   std::vector<gpu::SamplerState> state;
   for (uint32_t r = 0; r < static_cast<uint32_t>(R); ++r) state.push_back({r / 7, r % 7, 11, r % 3 == 0 ? 1u : 0u});
   a.state = side.bytes(state);
-  const at::Tensor sampled = side.room(R * 5, at::kInt).zero_().view({R, 5});
+  if (s.norms) {  // cuts of every kind, and all of them
+    a.top_k = s.H == 3 || s.H == 12 ? 20 : 0;
+    a.top_p = s.H != 12 ? 0.9 : 1;
+    a.min_p = s.H != 14 ? 0.02 : 0;
+  }
+  const at::Tensor sampled = side.room(R * 6, at::kInt).zero_().view({R, 6});
   a.sampled = static_cast<gpu::DeviceSampledToken*>(sampled.mutable_data_ptr());
   const at::Tensor token = side.room(R, at::kInt).zero_(), position = side.room(R, at::kInt).zero_();
   a.token = token.data_ptr<int32_t>();
@@ -286,7 +293,7 @@ void try_sample_token(CheckSide& side, const CheckShape& s) {
   side.call(R * (tiles * 32 + std::min(s.V, gpu::kHeadTile) * 4),
             [&](const gpu::Table& t, gpu::Stream stream) { t.sample(stream, a); });
   const auto column = [](const at::Tensor& x) { return x.to(at::kFloat).view({-1, 1}); };
-  side.show_rows(at::cat({column(sampled.select(1, 0).contiguous()), sampled.view(at::kFloat).narrow(1, 1, 4),
+  side.show_rows(at::cat({column(sampled.select(1, 0).contiguous()), sampled.view(at::kFloat).narrow(1, 1, 5),
                           column(token), column(position)},
                          1));
 }
@@ -330,6 +337,61 @@ void try_adamw(CheckSide& side, const CheckShape& s) {
   side.call(a.n * 34, [&](const gpu::Table& t, gpu::Stream stream) { t.adamw(stream, a); });
 }
 
+// Where a square's code is on the edge between two levels, or a bf16's carry is, the last place of an f32 tips it.
+constexpr double kOfCodes = 1e-3;
+// The map of a square root: any that rises does, and its inverse gaps are exact.
+std::vector<float> levels_of_check(int64_t count) {
+  std::vector<float> table;
+  for (int64_t i = 0; i < gpu::kCodeLevels; ++i) {
+    const float level = static_cast<float>(i * i) / static_cast<float>((count - 1) * (count - 1));
+    table.push_back(i < count ? level : std::numeric_limits<float>::infinity());
+  }
+  for (int64_t i = 0; i < gpu::kCodeLevels; ++i)
+    table.push_back(i + 1 < count ? 1 / (table[static_cast<size_t>(i + 1)] - table[static_cast<size_t>(i)]) : 0);
+  return table;
+}
+gpu::PackedMoment moment_of_check(CheckSide& side, int64_t n, bool codes, bool square) {
+  const int64_t levels = square ? 255 : 128;
+  gpu::PackedMoment of{.before = 0x1234567, .after = 0x89abcde, .last = 1};
+  if (!codes) {
+    const at::Tensor values = side.out(n, at::kShort, kOfCodes);
+    const at::Tensor numbers = side.numbers(n, square ? 1e-4f : 0.01f);
+    values.view(at::kBFloat16).copy_(square ? numbers.abs() + 1e-5 : numbers);
+    of.values = values.mutable_data_ptr();
+    return of;
+  }
+  const at::Tensor values = side.out(n, at::kByte, kOfCodes);
+  std::vector<uint8_t> some;
+  for (int64_t i = 0; i < 255 * 8; ++i) {
+    const int64_t code = i * 97 % 255;  // of means no -128
+    some.push_back(static_cast<uint8_t>(square || code < 128 ? code : code + 1));
+  }
+  const at::Tensor bytes = at::from_blob(some.data(), {static_cast<int64_t>(some.size())}, at::kByte);
+  const int64_t times = n / bytes.numel() + 1;
+  values.copy_(bytes.to(values.device()).repeat({times}).narrow(0, 0, n));
+  of.values = values.mutable_data_ptr();
+  of.scales =
+      side.changed_floats((n + gpu::kCodeBlock - 1) / gpu::kCodeBlock, square ? 1e-5f : 1e-3f, square ? 1e-4f : 0.01f);
+  const std::vector<float> table = levels_of_check(levels);
+  of.level = side.bytes(table);
+  of.gap = of.level + gpu::kCodeLevels;
+  return of;
+}
+
+void try_adamw_packed(CheckSide& side, const CheckShape& s) {
+  const bool codes = !s.norms;
+  gpu::AdamWPacked a{.n = side.timed() ? int64_t{1} << 26 : s.rows * s.D + 3};
+  a.clip = 0.5f, a.keep = 0.999f, a.beta1 = 0.9f, a.beta2 = 0.99f;
+  a.step_size = 1e-2f, a.root_correction = 0.3f, a.eps = 1e-8f;
+  a.p = side.changed_floats(a.n);
+  a.g = side.changed_floats(a.n, 0.1f);
+  a.mean = moment_of_check(side, a.n, codes, false);
+  a.square = moment_of_check(side, a.n, codes, true);
+  a.p_narrow = side.out_narrow(a.n);
+  a.spoilt = static_cast<int32_t*>(side.out(1, at::kInt, 0).zero_().mutable_data_ptr());
+  side.call(a.n * (codes ? 22 : 26), [&](const gpu::Table& t, gpu::Stream stream) { t.adamw_packed(stream, a); });
+}
+
 void try_sum_of_squares(CheckSide& side, const CheckShape& s) {
   gpu::SumOfSquares a{.n = side.timed() ? int64_t{1} << 27 : s.rows * s.D * 5 + 1};
   a.x = side.floats(a.n);
@@ -356,6 +418,7 @@ constexpr KernelTrial kTrials[] = {
     {"sample", try_sample_token},
     {"attend_decode", [](CheckSide& side, const CheckShape& shape) { try_attend_decode(side, shape); }},
     {"adamw", try_adamw},
+    {"adamw_packed", try_adamw_packed},
     {"sum_of_squares", try_sum_of_squares},
 };
 

@@ -75,6 +75,7 @@ TEST(gpu_check, a_broken_kernel_is_found_and_no_other) {
       broken<&Table::head_gradient, gpu::HeadGradient>("head_gradient"),
       broken<&Table::attend_decode, gpu::AttendDecode>("attend_decode"),
       broken<&Table::adamw, gpu::AdamW>("adamw"),
+      broken<&Table::adamw_packed, gpu::AdamWPacked>("adamw_packed"),
       broken<&Table::sum_of_squares, gpu::SumOfSquares>("sum_of_squares"),
   };
   Table none = gpu::host();

@@ -143,7 +143,6 @@ class GpuDecoder final : public Decoder {
 }  // namespace
 
 std::unique_ptr<Decoder> GpuForward::make_decoder(Head& head, KvCache& cache, const SamplingConfig& sampling) {
-  if (!samples_on_device(sampling)) return nullptr;
   return std::make_unique<GpuDecoder>(*this, head, static_cast<GpuCache&>(cache), sampling);
 }
 

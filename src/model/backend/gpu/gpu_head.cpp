@@ -146,7 +146,6 @@ class GpuHead final : public Head {
   using Head::Head;
   std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight)); }
   std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const override {
-    if (!samples_on_device(config)) return Head::make_sampler(config);
     return std::make_unique<GpuSampler>(config);
   }
 
@@ -204,12 +203,10 @@ class GpuHead final : public Head {
 
 }  // namespace
 
-bool samples_on_device(const SamplingConfig& sampling) { return !sampling.truncates(); }
-
 SampledToken sampled_of(const gpu::DeviceSampledToken& t) {
   return {.token = t.token,
           .logprob = t.logprob,
-          .whole_logprob = t.logprob,
+          .whole_logprob = t.whole_logprob,
           .entropy = t.entropy,
           .confidence = t.confidence,
           .logit = t.logit};
@@ -220,7 +217,8 @@ DeviceSampler::DeviceSampler(const Kernels& kernels, int64_t rows, int64_t vocab
       rows_(rows),
       vocab_(vocab),
       inverse_temperature_(sampling.temperature == 0 ? 1.0f : static_cast<float>(1 / sampling.temperature)),
-      all_greedy_(sampling.temperature == 0) {
+      all_greedy_(sampling.temperature == 0),
+      sampling_(sampling) {
   const auto ints = [&](size_t bytes) {
     return at::zeros({rows, static_cast<int64_t>(bytes / 4)},
                      at::TensorOptions().dtype(at::kInt).device(kernels.device));
@@ -271,7 +269,10 @@ void DeviceSampler::run(const at::Tensor& logits, const SampleKey& key, bool any
                          .state = static_cast<gpu::SamplerState*>(state_.mutable_data_ptr()),
                          .sampled = static_cast<gpu::DeviceSampledToken*>(sampled_.mutable_data_ptr()),
                          .token = token.defined() ? token.data_ptr<int32_t>() : nullptr,
-                         .position = position.defined() ? position.data_ptr<int32_t>() : nullptr});
+                         .position = position.defined() ? position.data_ptr<int32_t>() : nullptr,
+                         .top_k = all_greedy_ ? 0 : sampling_.top_k,
+                         .top_p = all_greedy_ ? 1 : sampling_.top_p,
+                         .min_p = all_greedy_ ? 0 : sampling_.min_p});
 }
 
 std::unique_ptr<Head> make_gpu_head(Matrix weight) { return std::make_unique<GpuHead>(std::move(weight)); }

@@ -29,10 +29,9 @@ class DeviceSampler {
   int64_t rows_, vocab_;
   float inverse_temperature_;
   bool all_greedy_;
+  const SamplingConfig sampling_;
   at::Tensor state_, sampled_;
 };
-// Whether it can draw so; else a host must (model/decoder.cpp).
-bool samples_on_device(const SamplingConfig& sampling);
 SampledToken sampled_of(const gpu::DeviceSampledToken& token);
 
 }  // namespace ucas
