@@ -51,7 +51,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     std::unique_lock lock(guard_);
     stopping_ = true;
     wake_.notify_all();
-    wake_.wait_for(lock, kAsked, [this] { return ended_; });
+    wake_.wait_for(lock, lost_.empty() ? kAsked : kHeard + kBeat, [this] { return ended_; });
   }
 
   void tell(const std::string& text) {
@@ -101,6 +101,8 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
         wake_.notify_all();
         if (stopping) break;
       }
+      // What rank 0 knows the others must be able to read, all but the one that is lost.
+      if (rank_ == 0 && knows_of_another()) wait_for_readers(size_ - 2);
     } catch (const std::exception&) {  // rank 0, whose store it is, has ended: the next call says so
     }
     const std::lock_guard lock(guard_);
@@ -139,9 +141,17 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
 
   void tell_others(const std::string& failure) {
     if (!store_->check({kLost})) store_->set(kLost, failure);
-    if (rank_ != 0) return;
+    if (rank_ == 0) wait_for_readers(size_ - 1);
+  }
+
+  bool knows_of_another() {
+    const std::lock_guard lock(guard_);
+    return own_failure_.empty() && !lost_.empty();
+  }
+
+  void wait_for_readers(int64_t count) {
     const auto until = Clock::now() + kHeard;
-    while (store_->add(kReadBy, 0) < size_ - 1 && Clock::now() < until) {
+    while (store_->add(kReadBy, 0) < count && Clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
