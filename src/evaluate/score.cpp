@@ -57,13 +57,17 @@ SampledResponse stored_response(const Output& output, const Verdict& verdict) {
 class Scorer {
  public:
   Scorer(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
-         const EvalConfig& config)
-      : problems_(problems), responses_(responses), graders_(graders), config_(config) {}
+         const EvalConfig& config, std::vector<Verdict> verdicts)
+      : problems_(problems),
+        responses_(responses),
+        graders_(graders),
+        config_(config),
+        verdicts_(std::move(verdicts)) {}
   EvalRecord run();
 
  private:
   using Places = std::vector<size_t>;  // of problems
-  Tally tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) const;
+  Tally tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored);
   const Tally& shown(size_t i) const { return sampled_[i].responses > 0 ? sampled_[i] : greedy_[i]; }
   EvalNumbers figures(const Places& places) const;
   void add_shares(const Places& places, EvalNumbers& out) const;
@@ -81,11 +85,12 @@ class Scorer {
   std::span<const Responses> responses_;
   const Graders& graders_;
   const EvalConfig& config_;
+  std::vector<Verdict> verdicts_;        // of items_to_grade()
+  size_t next_ = 0;                      // of them
   std::vector<Tally> greedy_, sampled_;  // by problem; without responses where there are none
 };
 
 EvalRecord Scorer::run() {
-  UCAS_CHECK(problems_.size() == responses_.size(), "expected one set of responses per problem");
   EvalRecord result;
   result.config = config_;
   std::vector<std::string> sources;
@@ -115,13 +120,12 @@ EvalRecord Scorer::run() {
   return result;
 }
 
-Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) const {
+Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) {
   Tally out;
   if (outputs.empty()) return out;
-  std::vector<Answer> answers;
-  for (const Output& output : outputs) answers.push_back({output.text, &problem.gold});
   const Grader& verifier = graders_.for_source(problem.source);
-  std::vector<Verdict> verdicts = verifier.grade(answers);
+  const std::span verdicts = std::span(verdicts_).subspan(next_, outputs.size());
+  next_ += outputs.size();
   note_over_budget(verdicts);
   verifier.classify(verdicts);
   std::vector<char> right;
@@ -327,9 +331,25 @@ Calibration calibrate(std::span<const Judged> responses) {
   return out;
 }
 
+std::vector<GradeItem> items_to_grade(std::span<const Problem> problems, std::span<const Responses> responses) {
+  UCAS_CHECK(problems.size() == responses.size(), "expected one set of responses per problem");
+  std::vector<GradeItem> items;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    for (const auto* outputs : {&responses[i].greedy, &responses[i].samples})
+      for (const Output& output : *outputs) items.push_back({&problems[i], output.text});
+  }
+  return items;
+}
+
 EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config) {
-  return Scorer(problems, responses, graders, config).run();
+  return score(problems, responses, graders, config, grade_all(graders, items_to_grade(problems, responses)));
+}
+
+EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+                 const EvalConfig& config, std::vector<Verdict> verdicts) {
+  UCAS_CHECK(verdicts.size() == items_to_grade(problems, responses).size(), "expected one verdict per response");
+  return Scorer(problems, responses, graders, config, std::move(verdicts)).run();
 }
 
 }  // namespace ucas

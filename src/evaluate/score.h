@@ -14,10 +14,16 @@
 
 namespace ucas {
 
+// What is graded, in this order: of each problem its greedy response, then its samples. Borrows both.
+std::vector<GradeItem> items_to_grade(std::span<const Problem> problems, std::span<const Responses> responses);
+
 // `responses` by problem (outputs.h: by_problem). The result has figures and rows; label, model and data are left to
 // the caller.
 EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config);
+// The same with verdicts that are there already, those of items_to_grade().
+EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+                 const EvalConfig& config, std::vector<Verdict> verdicts);
 
 // Does the model know when it is right? One answer from the same responses as the other figures.
 struct Judged {

@@ -405,7 +405,7 @@ bool Run::take(size_t result, const SampledToken& sampled) {
                                                          : !response.finished && length_of(response) < limit;
   if (goes_on && !unwanted) return true;
   done_[result] = request_.sink.keep;
-  if (request_.sink.on_response) request_.sink.on_response(response);
+  request_.sink.ended(response);
   if (!request_.sink.keep) {
     Episode empty;  // frees its vectors
     empty.job = response.job;

@@ -47,6 +47,12 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
 // Who takes the episodes. Called from the calling thread.
 struct RolloutSink {
   std::function<void(const Episode&)> on_response;  // as they end
+  // As those end that this process samples: of several ranks (shared_rollout.h) on_response is of all, at the end.
+  std::function<void(const Episode&)> on_own_response;
+  void ended(const Episode& episode) const {  // sampled here
+    if (on_own_response) on_own_response(episode);
+    if (on_response) on_response(episode);
+  }
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
   bool keep = true;  // false: episodes go to on_response alone, run() returns none
 };

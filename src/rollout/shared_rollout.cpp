@@ -39,6 +39,13 @@ class OwnPart {
     mine.jobs = jobs_;
     mine.sink.keep = true;
     mine.sink.on_response = [this](const Episode&) { --under_way_; };
+    if (request_.sink.on_own_response) {
+      mine.sink.on_own_response = [this](const Episode& episode) {
+        Episode own = episode;
+        own.job = number_[episode.job];
+        request_.sink.on_own_response(own);
+      };
+    }
     if (request_.sink.on_token) {  // of what is sampled here
       mine.sink.on_token = [this](int64_t job, uint32_t sample, int32_t token) {
         request_.sink.on_token(number_[job], sample, token);
@@ -189,6 +196,7 @@ class LeadingRollout final : public Rollouter {
   // In pieces: finished responses are passed on before the next chunk begins.
   std::vector<Episode> run(const RolloutRequest& request) override {
     UCAS_CHECK(!request.limits.ends && !request.feed.more, "follower ranks know stop ids only, no stop strings");
+    UCAS_CHECK(!request.sink.on_own_response, "what followers sample is heard of at the end");
     std::vector<Episode> all;
     const size_t piece = static_cast<size_t>(ranks_.size() * kPromptsAtOnce);
     for (size_t first = 0; first < request.jobs.size(); first += piece) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -44,6 +45,29 @@ Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind
   Graders graders{.standard = get(standard), .of = {}};
   for (const auto& [source, kind] : by_source) graders.of[source] = get(kind);
   return graders;
+}
+
+std::vector<Verdict> grade_all(const Graders& graders, std::span<const GradeItem> items) {
+  std::vector<const Grader*> in_order;  // of first appearance: an order that does not depend on where they lie
+  std::map<const Grader*, std::vector<size_t>> places;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Grader& grader = graders.for_source(items[i].problem->source);
+    std::vector<size_t>& own = places[&grader];
+    if (own.empty()) in_order.push_back(&grader);
+    own.push_back(i);
+  }
+  std::vector<Verdict> verdicts(items.size());
+  for (const Grader* grader : in_order) {
+    const std::vector<size_t>& own = places[grader];
+    const Problem& first = *items[own.front()].problem;
+    const Doing doing(str("grading ", own.size(), " responses of source ", printable(first.source, 60),
+                          ", the first to ", printable(first.id, 60)));
+    std::vector<Answer> answers;
+    for (const size_t i : own) answers.push_back({items[i].response, &items[i].problem->gold});
+    std::vector<Verdict> graded = grader->grade(answers);
+    for (size_t i = 0; i < own.size(); ++i) verdicts[own[i]] = std::move(graded[i]);
+  }
+  return verdicts;
 }
 
 void check_golds(const Graders& graders, std::span<const Problem> problems) {

@@ -78,7 +78,7 @@ ALLOWED = {
     "report/figures": "core stats results records records/run compare config report report/svg",
     "report/page": "core methods stats results records records/run compare config report report/svg report/causes report/figures",
     "progress": "core stats results records records/run report report/causes",
-    "sharding": "core kernels model model/tensor model/gemm objective objective/loss sections",
+    "sharding": "core verify kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
@@ -97,7 +97,7 @@ ALLOWED = {
     "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",
     "train/state": "core sections hf kernels data data/prompts model model/tensor records records/run config rollout sharding train/optimizer "
                    "train/collect train/auxiliary",
-    "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config train/signals train/update "
+    "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config sharding train/signals train/update "
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
     "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "

@@ -6,17 +6,14 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
 #include "base/process/activity.h"
 #include "base/process/machine.h"
 #include "base/str.h"
-#include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "objective/filter/dynamic_sampling.h"
-#include "records/run/rollouts.h"
+#include "sharding/shared_grading.h"
 #include "verify/over_budget.h"
 
 namespace ucas {
@@ -48,29 +45,6 @@ bool matches(const Regex& pattern, const std::string& text) {
   }
 }
 
-std::string verdict_lines(std::span<const Verdict> verdicts) {
-  std::string lines;
-  for (const Verdict& v : verdicts) {
-    lines += json_text(OrderedJson{
-                 {"verdict", name_of(v.kind)}, {"answer", v.answer}, {"reason", v.reason}, {"score", v.score}}) +
-             "\n";
-  }
-  return lines;
-}
-
-std::vector<Verdict> parse_verdicts(const std::string& lines) {
-  std::vector<Verdict> verdicts;
-  for (size_t at = 0, end; (end = lines.find('\n', at)) != std::string::npos; at = end + 1) {
-    const JsonObject row = JsonObject::parse(std::string_view(lines).substr(at, end - at), "verdicts of the leader");
-    Verdict& v = verdicts.emplace_back();
-    v.kind = verdict_of(row).value_or(VerdictKind::unparseable);
-    v.answer = row.text_or("answer", "");
-    v.reason = row.text_or("reason", "");
-    v.score = static_cast<float>(row.number_or("score", 0));
-  }
-  return verdicts;
-}
-
 }  // namespace
 
 // Workers that grade responses while others are still sampled.
@@ -92,17 +66,14 @@ class Rewards::PrefetchedStep {
     ready_.notify_one();
   }
 
-  // nullopt: not begun. Throws what the grader threw.
-  std::optional<Verdict> take(const Key& key) {
-    std::future<Verdict> future;
-    {
-      const std::lock_guard lock(guard_);
-      const auto found = begun_.find(key);
-      if (found == begun_.end()) return std::nullopt;
-      future = std::move(found->second);
-      begun_.erase(found);
-    }
-    return future.get();
+  // nullopt: not begun. What comes throws what the grader threw.
+  std::optional<std::future<Verdict>> take(const Key& key) {
+    const std::lock_guard lock(guard_);
+    const auto found = begun_.find(key);
+    if (found == begun_.end()) return std::nullopt;
+    std::future<Verdict> future = std::move(found->second);
+    begun_.erase(found);
+    return future;
   }
 
  private:
@@ -132,7 +103,7 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       parts_(parse_reward_weights(config.reward.weights, config.reward.from_outside())),
       terms_(reward_terms(parts_)),
       format_(format_of(config.reward)) {
-  if (has_slow() && ranks.alone()) prefetched_ = std::make_unique<PrefetchedStep>();
+  if (has_slow()) prefetched_ = std::make_unique<PrefetchedStep>();
 }
 
 Rewards::~Rewards() = default;
@@ -147,49 +118,47 @@ void Rewards::begin(const Problem& problem, const Key& key, const std::function<
   if (prefetched_ && grader.is_slow()) prefetched_->begin(grader, problem, key, text());
 }
 
-// Verdicts of all responses: those begun before, those that this rank computes, those that the leader tells.
+// Verdicts of all responses. What was begun is graded by the rank that began it, the rest by whom its number says.
 void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys) {
-  std::map<const Grader*, std::vector<Answer>> answers;
-  std::map<const Grader*, std::vector<Response*>> places;
-  std::map<const Grader*, const Problem*> problems;  // the first of each
-  size_t number = 0;
+  std::vector<GradeItem> items;
+  std::vector<Response*> places;
   for (const PaidGroup& group : groups) {
-    const Grader& grader = graders_.for_source(group.problem.source);
-    for (size_t i = 0; i < group.response.size(); ++i, ++number) {
-      if (prefetched_ && grader.is_slow() && number < keys.size()) {
-        if (auto verdict = prefetched_->take(keys[number])) {
-          group.response[i].verdict = std::move(*verdict);
-          continue;
-        }
-      }
-      problems.try_emplace(&grader, &group.problem);
-      answers[&grader].push_back({group.text[i], &group.problem.gold});
-      places[&grader].push_back(&group.response[i]);
+    for (size_t i = 0; i < group.response.size(); ++i) {
+      items.push_back({&group.problem, group.text[i]});
+      places.push_back(&group.response[i]);
     }
   }
-  // In an order that all ranks share, though their graders lie elsewhere: the leader speaks for all slow ones at once.
-  std::vector<Response*> told;
-  std::vector<Answer> asked;
-  const Grader* slow = nullptr;
-  for (auto& [grader, of_grader] : answers) {
-    if (grader->is_slow() && !ranks_.alone()) {
-      UCAS_CHECK(slow == nullptr, "expected at most one slow grader");
-      slow = grader;
-      told = places[grader];
-      asked = of_grader;
-      continue;
-    }
-    const Doing doing(str("grading ", of_grader.size(), " responses of source ",
-                          printable(problems[grader]->source, 60), ", the first to ",
-                          printable(problems[grader]->id, 60)));
-    std::vector<Verdict> verdicts = grader->grade(of_grader);
-    for (size_t i = 0; i < verdicts.size(); ++i) places[grader][i]->verdict = std::move(verdicts[i]);
+  std::vector<std::optional<std::future<Verdict>>> begun(items.size());
+  if (prefetched_) {
+    for (size_t i = 0; i < std::min(keys.size(), items.size()); ++i) begun[i] = prefetched_->take(keys[i]);
   }
-  if (slow == nullptr) return;
-  const std::string own = ranks_.leads() ? verdict_lines(slow->grade(asked)) : "";
-  std::vector<Verdict> verdicts = parse_verdicts(ranks_.from_leader("verdicts of slow graders", own));
-  UCAS_CHECK(verdicts.size() == told.size(), "expected one verdict per response");
-  for (size_t i = 0; i < verdicts.size(); ++i) told[i]->verdict = std::move(verdicts[i]);
+  const std::vector<int64_t> by = prefetched_ ? graded_by_who_began(begun) : graded_by(ranks_, items.size());
+  std::vector<Verdict> verdicts = gather_verdicts(ranks_, by, [&](std::span<const size_t> own) {
+    std::vector<GradeItem> rest;
+    for (const size_t i : own)
+      if (!begun[i]) rest.push_back(items[i]);
+    std::vector<Verdict> graded = grade_all(graders_, rest), all;
+    auto next = graded.begin();
+    for (const size_t i : own) all.push_back(begun[i] ? begun[i]->get() : std::move(*next++));
+    return all;
+  });
+  for (size_t i = 0; i < verdicts.size(); ++i) places[i]->verdict = std::move(verdicts[i]);
+}
+
+// All ranks say which responses they began, a character for each.
+std::vector<int64_t> Rewards::graded_by_who_began(std::span<const std::optional<std::future<Verdict>>> begun) const {
+  std::vector<int64_t> by = graded_by(ranks_, begun.size());
+  if (ranks_.alone()) return by;
+  std::string mine(begun.size(), '0');
+  for (size_t i = 0; i < begun.size(); ++i)
+    if (begun[i]) mine[i] = '1';
+  const std::vector<std::string> all = ranks_.all_gather("which responses are being graded", mine);
+  for (size_t r = all.size(); r-- > 0;) {
+    UCAS_CHECK(all[r].size() == by.size(), "expected the same responses on all ranks");
+    for (size_t i = 0; i < by.size(); ++i)
+      if (all[r][i] == '1') by[i] = static_cast<int64_t>(r);
+  }
+  return by;
 }
 
 std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {

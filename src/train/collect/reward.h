@@ -1,10 +1,11 @@
 // R_i of the responses to a generation batch: the verdict of the grader of their data source, the parts of the score
 // (objective/advantage/reward_terms.h), the overlong penalty. Fed by train/collect; owns nothing but what was graded
-// ahead. Of several ranks each computes what is quick; the leader alone asks reward.command and runs programs, and
-// tells.
+// ahead. Of several ranks each grades some of the responses (sharding/shared_grading.h); the leader alone asks
+// reward.command, and tells.
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,10 +41,11 @@ class Rewards {
   // Whether every problem has a verdict, even one without a right answer.
   bool judges_all() const { return config_.reward.from_outside(); }
   // A response ended and more are being sampled: a grader that takes a process may begin. `key` tells it from all
-  // others until pay() asks for it.
+  // others until pay() asks for it. Of several ranks only that which sampled it calls.
   using Key = std::pair<int64_t, uint32_t>;
+  bool begins() const { return prefetched_ != nullptr; }  // whether there is such a grader
   void begin(const Problem& problem, const Key& key, const std::function<std::string()>& text);
-  // keys: [sum of G], in order of the groups; empty where nothing was begun.
+  // keys: [sum of G], in order of the groups; empty where nothing was begun. All ranks call, with the same responses.
   void pay(std::span<const PaidGroup> groups, std::span<const Key> keys = {});
 
  private:
@@ -52,6 +54,7 @@ class Rewards {
   std::vector<RewardReply> ask(std::span<const PaidGroup> groups) const;
   void pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const;
   double part(RewardPart part, const Response& o, const std::string& text, const RewardReply* reply) const;
+  std::vector<int64_t> graded_by_who_began(std::span<const std::optional<std::future<Verdict>>> begun) const;
   bool has_slow() const;
 
   const TrainConfig& config_;

@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
+#include <tuple>
 
 #include "base/error.h"
 #include "support/engine/scripted_rollout.h"
+#include "support/engine/thread_ranks.h"
 
 namespace ucas {
 namespace {
@@ -113,6 +116,70 @@ TEST_F(RewardsTest, what_was_begun_while_others_were_sampled_is_graded_once_and_
   // What it fails on is no wrong answer, wherever it failed.
   rewards.begin(problem_, keys[0], [] { return "broken"; });
   EXPECT_THROW(pay(rewards, {"broken"}, std::span(keys).first(1)), Error);
+}
+
+// What the responses of one prompt are paid, on each of several ranks.
+struct PaidOnRanks {
+  std::vector<std::vector<Response>> paid;
+  std::vector<std::string> failed;
+};
+PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, const Graders& graders,
+                         const std::function<bool(int64_t rank, size_t i)>& begun) {
+  const Problem problem{"p", "test", "", "question", "", {"a"}, {}};
+  const TrainConfig config;
+  std::vector<Rewards::Key> keys;
+  for (size_t i = 0; i < texts.size(); ++i) keys.emplace_back(7, i);
+  PaidOnRanks all{std::vector<std::vector<Response>>(static_cast<size_t>(size)),
+                  std::vector<std::string>(static_cast<size_t>(size))};
+  testing::ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
+    Rewards rewards(config, graders, *ranks, nullptr);
+    for (size_t i = 0; i < texts.size(); ++i)
+      if (begun(ranks->rank(), i)) rewards.begin(problem, keys[i], [&] { return texts[i]; });
+    std::vector<Response>& paid = all.paid[static_cast<size_t>(ranks->rank())];
+    paid.resize(texts.size());
+    const PaidGroup group{problem, texts, paid};
+    try {
+      rewards.pay({&group, 1}, keys);
+    } catch (const AgreedError& error) {
+      all.failed[static_cast<size_t>(ranks->rank())] = error.what();
+    }
+  });
+  return all;
+}
+
+std::vector<std::tuple<VerdictKind, std::string, std::string, float>> verdicts_of(const std::vector<Response>& paid) {
+  std::vector<std::tuple<VerdictKind, std::string, std::string, float>> all;
+  for (const Response& o : paid) all.emplace_back(o.verdict.kind, o.verdict.answer, o.verdict.reason, o.reward);
+  return all;
+}
+
+TEST(rewards_of_ranks, each_response_is_graded_once_and_all_ranks_have_every_verdict) {
+  const std::vector<std::string> texts = {"a", "b", "\xff\n", "a", "", "c\"", "a"};
+  const auto slow = std::make_shared<SlowGrader>();
+  for (const std::shared_ptr<const Grader>& grader :
+       {std::shared_ptr<const Grader>(slow), std::shared_ptr<const Grader>(std::make_shared<SameTextGrader>())}) {
+    const Graders graders{.standard = grader, .of = {}};
+    const auto none = [](int64_t, size_t) { return false; };
+    const auto expected = verdicts_of(pay_on_ranks(1, texts, graders, none).paid[0]);
+    for (const int64_t size : {2, 3, 8}) {
+      slow->asked = 0;
+      // Rank 1 began the first three, rank 0 the fourth.
+      const auto begun = [](int64_t rank, size_t i) { return rank == 1 ? i < 3 : rank == 0 && i == 3; };
+      for (const std::vector<Response>& paid : pay_on_ranks(size, texts, graders, begun).paid) {
+        EXPECT_EQ(verdicts_of(paid), expected) << size;
+      }
+      EXPECT_EQ(slow->asked, grader == slow ? std::ssize(texts) : 0) << size;
+    }
+  }
+}
+
+TEST(rewards_of_ranks, a_grader_that_fails_on_one_ends_all_with_its_text) {
+  const Graders graders{.standard = std::make_shared<SlowGrader>(), .of = {}};
+  for (const bool early : {false, true}) {
+    const auto said = pay_on_ranks(3, {"a", "broken", "a"}, graders,
+                                   [&](int64_t rank, size_t i) { return early && rank == 1 && i == 1; });
+    EXPECT_EQ(said.failed, std::vector<std::string>(3, "rank 1: no verdict"));
+  }
 }
 
 TEST(rewards, weights_and_what_they_weigh_belong_together) {

@@ -63,7 +63,7 @@ class CodeGrader final : public Grader {
     };
     {
       std::vector<std::jthread> helpers;
-      const auto threads = std::min(answers.size(), static_cast<size_t>(all_cores()));
+      const auto threads = std::min(answers.size(), static_cast<size_t>(usable_cores()));
       for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
       work();
     }

@@ -32,7 +32,7 @@ class ScriptedRollout final : public Rollouter {
         s.confidence.assign(s.token.size(), 4.0f);
         s.logit.assign(s.token.size(), 1.0f);
         if (said_to) s.inserts = said_to(s);
-        if (request.sink.on_response) request.sink.on_response(s);
+        request.sink.ended(s);
         if (request.sink.keep) all.push_back(std::move(s));
       }
     }
