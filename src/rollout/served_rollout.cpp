@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -162,7 +164,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
     s.sample = items[item].sample;
     came[item] = 1;
     if (request.limits.ends) end_at_text(request.limits.ends, s);
-    if (request.sink.on_response) request.sink.on_response(s);
+    request.sink.ended(s);
   };
   AskMany asking(servers_, items.size(),
                  {config_.requests, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
@@ -194,7 +196,7 @@ HttpReply ServedRollout::call(size_t server, const std::string& path, const std:
   return ask_patiently(config_.retries, 0.25, [&] { return client.post(path, body, headers_with(api_key())); });
 }
 
-void ServedRollout::take_up(size_t server, const std::string& directory) {
+void ServedRollout::take_up(size_t server, const std::string& directory) const {
   for (const SamplerDialect::Call& step : dialect_->hand_over(directory, str(weights_))) {
     const HttpReply reply = call(server, step.path, step.body);
     const std::string refused = reply.status == 200 ? dialect_->refuses(reply.body) : words_of(reply, api_key());
@@ -243,8 +245,7 @@ Episode ServedRollout::draw(size_t server) const {
   throw Error(ErrorKind::server, str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
 }
 
-void ServedRollout::check(size_t server, const std::vector<double>& ours) {
-  const std::string who = str(servers_[server].text(), ": acknowledged the weights of step ", weights_, ", but ");
+std::vector<double> ServedRollout::known_scores(size_t server) const {
   std::vector<double> theirs;
   const std::string why = ask(server, dialect_->score(known_), [&](const HttpReply& reply) {
     try {
@@ -254,44 +255,69 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
     }
     return std::string();
   });
-  if (!why.empty())
-    throw Error(ErrorKind::server, str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
+  if (why.empty()) return theirs;
+  throw Error(ErrorKind::server, str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
+}
+
+std::string ServedRollout::acknowledged_by(size_t server) const {
+  return str(servers_[server].text(), ": acknowledged the weights of step ", weights_, ", but ");
+}
+
+void ServedRollout::check_known(size_t server, std::span<const double> theirs, std::span<const double> ours) {
   const double now = mean_difference(theirs, ours);
   difference_ = std::max(difference_, now);
   if (before_.size() == ours.size() && mean_difference(before_, ours) > kMoved) {
     const double before = mean_difference(theirs, before_);
     if (now > 2 * before) {
       throw Error(ErrorKind::server,
-                  str(who, "its log-probs of a known text are still those of the weights before (mean difference ",
-                      before, " from them, ", now,
+                  str(acknowledged_by(server),
+                      "its log-probs of a known text are still those of the weights before (mean difference ", before,
+                      " from them, ", now,
                       " from ours): they were not delivered; see what the server loads "
                       "when it is told to"),
                   kInterrupted);
     }
   }
-  if (!(now <= config_.weight_sync_tolerance)) {
-    throw Error(ErrorKind::server,
-                str(who, "its log-probs of a known text differ from ours by ", now,
-                    " in the mean, more than "
-                    "rollout.weight_sync_tolerance = ",
-                    config_.weight_sync_tolerance,
-                    ": it computes with other weights or another "
-                    "model"),
-                kInterrupted);
-  }
-  const Episode sampled = draw(server);
+  if (now <= config_.weight_sync_tolerance) return;
+  throw Error(ErrorKind::server,
+              str(acknowledged_by(server), "its log-probs of a known text differ from ours by ", now,
+                  " in the mean, more than "
+                  "rollout.weight_sync_tolerance = ",
+                  config_.weight_sync_tolerance,
+                  ": it computes with other weights or another "
+                  "model"),
+              kInterrupted);
+}
+
+void ServedRollout::check_drawn(size_t server, const Episode& sampled) const {
   std::vector<int32_t> ids = known_prompt_;
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
   const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
   if (apart <= config_.weight_sync_tolerance) return;
   throw Error(ErrorKind::server,
-              str(who, "the log-probs of what it draws differ from ours by ", apart,
+              str(acknowledged_by(server), "the log-probs of what it draws differ from ours by ", apart,
                   " in the mean, more than "
                   "rollout.weight_sync_tolerance = ",
                   config_.weight_sync_tolerance, ": they are not of temperature ", config_.temperature,
                   " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
               kInterrupted);
+}
+
+void ServedRollout::on_all(const std::function<void(size_t server)>& work) const {
+  std::vector<std::future<void>> working;
+  for (size_t server = 0; server < servers_.size(); ++server) {
+    working.push_back(std::async(std::launch::async, work, server));
+  }
+  std::exception_ptr failed;
+  for (std::future<void>& one : working) {
+    try {
+      one.get();
+    } catch (...) {
+      if (!failed) failed = std::current_exception();
+    }
+  }
+  if (failed) std::rethrow_exception(failed);
 }
 
 void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files) {
@@ -307,7 +333,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   sync_directory(temporary);
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
-  for (size_t server = 0; server < servers_.size(); ++server) take_up(server, seen);
+  on_all([&](size_t server) { take_up(server, seen); });
   if (known_.empty()) {
     known_ = known_prompt_;
     const Episode sampled = draw(0);
@@ -315,7 +341,12 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);
   difference_ = 0;
-  for (size_t server = 0; server < servers_.size(); ++server) check(server, ours);
+  std::vector<std::vector<double>> known(servers_.size());
+  on_all([&](size_t server) { known[server] = known_scores(server); });
+  for (size_t server = 0; server < servers_.size(); ++server) check_known(server, known[server], ours);
+  std::vector<Episode> drawn(servers_.size());
+  on_all([&](size_t server) { drawn[server] = draw(server); });
+  for (size_t server = 0; server < servers_.size(); ++server) check_drawn(server, drawn[server]);
   before_ = ours;
   for (const std::string& old : list_directory(folder)) {
     if (old != name) remove_all(path_join(folder, old));

@@ -2,10 +2,12 @@
 // own, and come back as token ids with log-probs; weights go over by a directory that the servers see, too. A hand-over
 // that was acknowledged is not believed: after each one the server's log-probs of a known text must be ours, and nearer
 // to ours than to those of the weights before. Borrows model and tokenizer files; the directory is inside the run's.
-// Threads: one caller; requests have their own.
+// Threads: one caller; requests have their own, and each server its own while weights are handed over.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,8 +29,8 @@ class ServedRollout final : public Rollouter {
 
   // Responses are of these weights from now on, and one that says otherwise is none.
   void expect(int64_t weights) { weights_ = weights; }
-  // Writes the model's weights of now to FOLDER/step-N and has every server take them; removes those before. Error
-  // ("server", exit 75) where one does not answer, refuses, or computes with others.
+  // Writes the model's weights of now to FOLDER/step-N and has every server take them, all at once; removes those
+  // before. Error ("server", exit 75) where one does not answer, refuses, or computes with others.
   void hand_over(const std::string& folder, int64_t weights, const std::string& model_files);
 
   int64_t tried_again() const { return tried_again_; }  // requests so far
@@ -39,8 +41,13 @@ class ServedRollout final : public Rollouter {
  private:
   HttpReply call(size_t server, const std::string& path, const std::string& body) const;
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
-  void take_up(size_t server, const std::string& directory);
-  void check(size_t server, const std::vector<double>& ours);
+  void take_up(size_t server, const std::string& directory) const;
+  std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
+  void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);
+  void check_drawn(size_t server, const Episode& sampled) const;
+  std::string acknowledged_by(size_t server) const;
+  // `work` for every server, all at once; throws what the first of them threw.
+  void on_all(const std::function<void(size_t server)>& work) const;
   std::string ask(size_t server, const std::string& body,
                   const std::function<std::string(const HttpReply&)>& take) const;
   Episode draw(size_t server) const;
