@@ -73,6 +73,9 @@ class Ranks {
   // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
   virtual int64_t bytes() const { return 0; }
 
+  // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
+  virtual void tell_failure(const std::string& /*text*/) {}
+
   bool any(const char* what, bool mine);  // whether it is so on any rank
   // Broadcast of rank 0's bytes.
   std::string from_leader(const char* what, const std::string& mine) {

@@ -11,8 +11,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files/fault.h"
 #include "base/str.h"
 #include "model/tensor/cuda_library.h"
+#include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
 #include "sharding/ranks_device.h"
 #include "sharding/rendezvous.h"
@@ -90,6 +92,7 @@ class GlooRanks final : public Ranks {
   GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port) : rank_(rank), size_(size) {
     called("joining the other ranks", [&] {
       Rendezvous met = join_ranks(facts_here(rank, size), host, port, kPatience);
+      heartbeat_ = std::make_unique<Heartbeat>(met.beats, rank, size, heartbeat_patience());
       auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
       options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
@@ -105,6 +108,8 @@ class GlooRanks final : public Ranks {
   int64_t size() const override { return size_; }
   RankLocation place() const override { return place_; }
   int64_t bytes() const override { return bytes_; }
+
+  void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
 
   void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
@@ -270,17 +275,17 @@ class GlooRanks final : public Ranks {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& e) {
-      const std::string text = e.what();
-      throw Error(
-          ErrorKind::ranks,
-          str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
-              "; has another rank ended? its message says why"),
-          kNumeric);
+      const std::string text = e.what(), lost = heartbeat_ ? heartbeat_->lost() : "";
+      const std::string why = lost.empty() ? str(printable(text.substr(0, text.find('\n')), 300),
+                                                 "; has another rank ended? its message says why")
+                                           : str("another rank ended: ", printable(lost, 600));
+      throw Error(ErrorKind::ranks, str("rank ", rank_, " of ", size_, ": ", what, " failed: ", why), kNumeric);
     }
   }
 
   // What all are about to do; Error where it is not the same.
   std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
+    fault_point(fault_.c_str());
     const Header mine{++calls_, hash_of_call(kind, what), bytes};
     std::vector<Header> headers;
     for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
@@ -356,6 +361,8 @@ class GlooRanks final : public Ranks {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
+  const std::string fault_ = str("collective@", rank_);  // for tests (base/files/fault.h): the k-th one of a rank
+  std::unique_ptr<Heartbeat> heartbeat_;
 };
 
 }  // namespace

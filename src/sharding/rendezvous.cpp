@@ -154,6 +154,7 @@ Rendezvous take_place(c10::intrusive_ptr<c10d::Store> store, const std::string& 
   const std::vector<std::string> word = split(line.at(static_cast<size_t>(rank) + 1), ' ');
   const auto number = [&](size_t i) { return static_cast<int64_t>(std::atoll(word.at(i).c_str())); };
   return {std::move(store),
+          {},
           word.at(3),
           {.on_host = number(0), .local = number(1), .sharing_cores = std::max<int64_t>(1, number(2))}};
 }
@@ -195,7 +196,9 @@ class Leader {
     const std::string answer = refusal.empty() ? places_of(ranks_, own_address()) : str(kNo, "\n", refusal);
     store_->set(kAnswer, answer);
     if (!refusal.empty()) wait_until_heard();
-    return take_place(store_, answer, 0);
+    Rendezvous met = take_place(store_, answer, 0);
+    met.beats = open_store("127.0.0.1", port_, false, kAnswers);
+    return met;
   }
 
  private:
@@ -276,7 +279,9 @@ class Follower {
     store->setTimeout(patience_);
     const std::string answer = store->get_to_str(kAnswer);
     store->add(kHeard, 1);
-    return take_place(store, answer, mine_.rank);
+    Rendezvous met = take_place(store, answer, mine_.rank);
+    met.beats = open_store(host, port, false, kAnswers);
+    return met;
   }
 
   RankFacts mine_;

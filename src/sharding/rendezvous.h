@@ -27,6 +27,7 @@ RankFacts facts_here(int64_t rank, int64_t size);
 
 struct Rendezvous {
   c10::intrusive_ptr<c10d::Store> store;  // this attempt's own
+  c10::intrusive_ptr<c10d::Store> beats;  // another connection to it (sharding/heartbeat.h)
   std::string address;                    // of this host, for the others
   RankLocation place;
 };

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from support import HANG, UCAS, check, clean, finish, free_port, path, rows, small_task, start_ranks, train_words, ucas
+from support import HANG, UCAS, check, clean, finish, free_port, path, rows, same_bytes, small_task, start_ranks, train_words, ucas
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "clusters.md")
 with open(PAGE) as file:
@@ -48,6 +48,16 @@ if subprocess.run([sys.executable, "-c", "import torch.distributed.run"], captur
                           text=True, timeout=HANG, env=WITH_TORCH)
     check(done.returncode == 0, f"torchrun: {done.stderr[-400:]}")
     the_same("torchrun")
+    # Rank 0 is killed with the third line of its log, and torchrun starts all again: the weights of a run that nothing disturbed.
+    longer = ["--train.steps", "4", "--train.save_freq", "1"]
+    ucas(*words("spared"), *longer)
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", *before.replace("--max-restarts 3", "--max-restarts 2").split(), UCAS,
+                           *words("restarted"), *longer], capture_output=True, text=True, timeout=HANG,
+                          env={**WITH_TORCH, "UCAS_FAULT": "step:3:0:kill"})
+    check(done.returncode == 0 and "resuming" in done.stderr, f"torchrun restarts: {done.stderr[-400:]}")
+    check(rows(path("restarted")) == rows(path("spared")), "restarted by torchrun: steps.jsonl is the same")
+    at = os.path.join("checkpoints", "step-0000004", "model.safetensors")
+    check(same_bytes(path("restarted", at), path("spared", at)), "restarted by torchrun: the weights are the same")
 else:
     print("torchrun is not here: its example was not run")
 

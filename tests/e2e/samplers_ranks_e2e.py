@@ -40,7 +40,7 @@ for file, named in (("rollouts/step-0000003.jsonl", lambda row: "response" in ro
 
 # Killed where nothing can be saved any more; one process goes on after two ranks, and two after one.
 for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-lag", "lag", LAG, 2, 1)):
-    processes = start_ranks(before, words(name, server, *more), UCAS_FAULT="step:2:0:stop")  # rank 0, and with it the others, waits after step 2
+    processes = start_ranks(before, words(name, server, *more), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")  # rank 0, and with it the others, waits after step 2
     check(wait_for_step(path(name), 2, processes[0]), f"{name}: step 2 is reached")
     processes[-1].kill()
     processes[0].send_signal(signal.SIGCONT)
@@ -51,7 +51,7 @@ for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-la
     same_run(name, like, f"{name}, gone on with")
 
 # The server is gone in the middle: rank 0 or another says so, none goes on; and goes on with another server.
-processes = start_ranks(2, words("gone", server, "--rollout.retries", 1, "--rollout.patience", 2), UCAS_FAULT="step:2:0:stop")
+processes = start_ranks(2, words("gone", server, "--rollout.retries", 1, "--rollout.patience", 2), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")
 check(wait_for_step(path("gone"), 2, processes[0]), "a run of two ranks reaches step 2")
 server.stop()
 processes[0].send_signal(signal.SIGCONT)

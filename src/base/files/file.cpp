@@ -30,7 +30,7 @@ namespace ucas {
 
 namespace {
 
-// --- fault injection: UCAS_FAULT=op:n:errno[:sticky|kill|short|stop] ---------------------------------------------
+// --- fault injection: UCAS_FAULT=op:n:errno[:sticky|kill|short|stop|exit|throw] ----------------------------------
 
 struct Fault {
   std::string op;
@@ -239,7 +239,10 @@ void open_standard_streams() {
 }
 
 void fault_point(const char* op) {
-  if (fault() && fault()->op == op) faulty(op);
+  const std::optional<Fault>& f = fault();
+  if (!f || f->op != op || !faulty(op)) return;
+  if (f->mode == "exit") ::_exit(kNumeric);
+  if (f->mode == "throw") throw Error(ErrorKind::io, str("UCAS_FAULT: ", op, ", call ", f->at), kIoFailure);
 }
 
 int64_t set_fault(const std::string& spec) {

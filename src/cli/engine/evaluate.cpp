@@ -331,8 +331,7 @@ int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
 }  // namespace
 
 int run_evaluate(const Words& words) {
-  return speaking_once([&] {
-    const std::shared_ptr<Ranks> ranks = open_ranks();
+  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) {
     EvaluateWords asked = ranks->together("reading the options", [&] {
       EvaluateWords read = read_evaluate_words(words);
       check_environment(read, *ranks);

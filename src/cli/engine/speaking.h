@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,25 @@ inline std::string as_said_by(int64_t rank, const std::string& message) {
   return join(lines, "\n");
 }
 
+// Opens the ranks and gives them to `work`.
 template <class Work>
 int speaking_once(Work work) {
   const int64_t rank = rank_of_environment();
-  if (rank == 0) return work();
-  const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
+  const LogSink before = rank > 0 ? set_log_sink([](LogLevel, const std::string&) {}) : LogSink();
+  std::shared_ptr<Ranks> ranks;
   try {
-    return work();
+    ranks = open_ranks();
+    return work(ranks);
   } catch (const AgreedError&) {
     throw;
   } catch (const Error& error) {
+    if (ranks && error.kind() != ErrorKind::ranks) ranks->tell_failure(error.what());
+    if (rank == 0) throw;
     set_log_sink(before);
     throw Error(error.kind(), as_said_by(rank, error.what()), error.exit_code());
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (ranks) ranks->tell_failure(error.what());
+    if (rank == 0) throw;
     set_log_sink([before, rank](LogLevel level, const std::string& line) { before(level, as_said_by(rank, line)); });
     throw;
   }

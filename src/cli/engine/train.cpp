@@ -135,8 +135,7 @@ std::vector<Setting> changes_of(const TrainConfig& config, const std::string& ru
 }  // namespace
 
 int run_train(const Words& words) {
-  return speaking_once([&] {
-    const std::shared_ptr<Ranks> ranks = open_ranks();
+  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) {
     TrainWords asked = ranks->together("reading the options", [&] { return read_train_words(words); });
     if (!ranks->leads()) asked.observer = std::make_unique<TrainObserver>();
     install_stop_signals();

@@ -1,0 +1,225 @@
+#include "sharding/heartbeat.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kBeat{1};
+constexpr std::chrono::seconds kHeard{3};  // for the others to read why rank 0, which has the store, ends
+constexpr std::chrono::seconds kAsked{2};
+constexpr std::chrono::seconds kOwnEnd{3};  // for a rank that meets the loss of another one in its next call
+constexpr const char *kLost = "ucas/lost", *kReadBy = "ucas/lost-read", *kLeft = "done";
+
+std::string beat_of(int64_t rank) { return str("ucas/beat/", rank); }
+
+}  // namespace
+
+std::chrono::seconds heartbeat_patience() {
+  const char* text = std::getenv("UCAS_HEARTBEAT");
+  return std::chrono::seconds(text == nullptr ? 10 : std::clamp(std::atoi(text), 0, 86400));
+}
+
+class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
+ public:
+  Beating(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, std::chrono::seconds patience)
+      : store_(std::move(store)), rank_(rank), size_(size), patience_(patience) {
+    for (int64_t r = 0; r < size; ++r) others_.push_back({"", Clock::now()});
+  }
+
+  static void start(const std::shared_ptr<Beating>& self) {
+    std::thread([self] { self->beat(); }).detach();
+    if (self->rank_ != 0) std::thread([self] { self->watch(); }).detach();
+  }
+
+  // Waits for the thread that has the store, unless that is silent.
+  void stop() {
+    std::unique_lock lock(guard_);
+    stopping_ = true;
+    wake_.notify_all();
+    wake_.wait_for(lock, lost_.empty() ? kAsked : kHeard + kBeat, [this] { return ended_; });
+  }
+
+  void tell(const std::string& text) {
+    std::unique_lock lock(guard_);
+    own_failure_ = str("rank ", rank_, ": ", text);
+    wake_.notify_all();
+    wake_.wait_for(lock, kHeard, [this] { return told_ || ended_; });
+  }
+
+  std::string lost() {
+    std::unique_lock lock(guard_);
+    const int64_t asked = ++asked_;
+    wake_.notify_all();
+    wake_.wait_for(lock, kAsked, [&] { return answered_ >= asked || ended_; });
+    return lost_;
+  }
+
+ private:
+  struct Other {
+    std::string said;
+    Clock::time_point at;  // when that was new
+  };
+
+  void beat() {
+    try {
+      for (;;) {
+        std::string failure;
+        int64_t asked = 0;
+        bool stopping = false;
+        {
+          std::unique_lock lock(guard_);
+          wake_.wait_for(lock, kBeat,
+                         [&] { return stopping_ || asked_ > answered_ || (!own_failure_.empty() && !told_); });
+          stopping = stopping_;
+          asked = asked_;
+          if (!told_) failure = own_failure_;
+        }
+        if (!failure.empty()) {
+          tell_others(failure);
+        } else {
+          round(stopping);
+        }
+        const std::lock_guard lock(guard_);
+        answered_ = asked;
+        told_ = told_ || !failure.empty();
+        seen_ = Clock::now();
+        wake_.notify_all();
+        if (stopping) break;
+      }
+      // What rank 0 knows the others must be able to read, all but the one that is lost.
+      if (rank_ == 0 && knows_of_another()) wait_for_readers(size_ - 2);
+    } catch (const std::exception&) {  // rank 0, whose store it is, has ended: the next call says so
+    }
+    const std::lock_guard lock(guard_);
+    ended_ = true;
+    wake_.notify_all();
+  }
+
+  void round(bool stopping) {
+    store_->set(beat_of(rank_), stopping ? kLeft : str(++count_));
+    std::string lost;
+    if (store_->check({kLost})) {
+      lost = store_->get_to_str(kLost);
+    } else if (rank_ == 0 && !stopping && patience_.count() > 0) {
+      lost = silent_one();
+      if (!lost.empty()) store_->set(kLost, lost);
+    }
+    if (!lost.empty()) take(lost, stopping);
+  }
+
+  // The first rank that has said nothing new for so long, in words. This process may have stood still itself.
+  std::string silent_one() {
+    const Clock::time_point now = Clock::now();
+    const bool late = now - looked_ > 3 * kBeat;
+    looked_ = now;
+    for (int64_t r = 1; r < size_; ++r) {
+      Other& other = others_[static_cast<size_t>(r)];
+      const std::string said = store_->check({beat_of(r)}) ? store_->get_to_str(beat_of(r)) : "";
+      if (late || said != other.said || said == kLeft) {
+        other = {said, now};
+      } else if (now - other.at >= patience_) {
+        return str("rank ", r, ": nothing was heard of it for ", patience_.count(), " s");
+      }
+    }
+    return "";
+  }
+
+  void tell_others(const std::string& failure) {
+    if (!store_->check({kLost})) store_->set(kLost, failure);
+    if (rank_ == 0) wait_for_readers(size_ - 1);
+  }
+
+  bool knows_of_another() {
+    const std::lock_guard lock(guard_);
+    return own_failure_.empty() && !lost_.empty();
+  }
+
+  void wait_for_readers(int64_t count) {
+    const auto until = Clock::now() + kHeard;
+    while (store_->add(kReadBy, 0) < count && Clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  void take(const std::string& lost, bool stopping) {
+    {
+      const std::lock_guard lock(guard_);
+      if (!lost_.empty()) return;
+      lost_ = lost;
+      if (!own_failure_.empty()) return;
+    }
+    if (rank_ != 0) store_->add(kReadBy, 1);
+    if (stopping) return;
+    std::thread([self = shared_from_this()] { self->end_process(); }).detach();
+  }
+
+  // Unless the next call of this rank ends it first.
+  void end_process() {
+    std::unique_lock lock(guard_);
+    if (wake_.wait_for(lock, kOwnEnd, [this] { return stopping_ || ended_ || !own_failure_.empty(); })) return;
+    end_with(lost_);
+  }
+
+  // Whether rank 0's store answers.
+  void watch() {
+    std::unique_lock lock(guard_);
+    Clock::time_point before = Clock::now();
+    for (;;) {
+      if (wake_.wait_for(lock, kBeat, [this] { return stopping_ || ended_; })) return;
+      const Clock::time_point now = Clock::now();
+      if (now - before > 3 * kBeat) seen_ = now;  // this process stood still
+      before = now;
+      if (patience_.count() > 0 && now - seen_ > patience_ + kBeat) {
+        end_with(str("rank 0: nothing was heard of it for ", patience_.count(), " s"));
+      }
+    }
+  }
+
+  [[noreturn]] void end_with(const std::string& lost) const {
+    const std::string line = str("ucas: error[", word_of(ErrorKind::ranks), "]: rank ", rank_, " of ", size_,
+                                 ": another rank is lost: ", lost, "\n");
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(kNumeric);
+    ::_exit(kNumeric);
+  }
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const int64_t rank_, size_;
+  const std::chrono::seconds patience_;
+  int64_t count_ = 0;
+  std::vector<Other> others_;                // of rank 0
+  Clock::time_point looked_ = Clock::now();  // of rank 0
+  std::mutex guard_;                         // of what follows
+  std::condition_variable wake_;
+  bool stopping_ = false, ended_ = false, told_ = false;
+  int64_t asked_ = 0, answered_ = 0;
+  std::string own_failure_, lost_;
+  Clock::time_point seen_ = Clock::now();  // when the store answered
+};
+
+Heartbeat::Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, std::chrono::seconds patience)
+    : beating_(std::make_shared<Beating>(std::move(store), rank, size, patience)) {
+  Beating::start(beating_);
+}
+
+Heartbeat::~Heartbeat() { beating_->stop(); }
+
+void Heartbeat::tell_failure(const std::string& text) { beating_->tell(text); }
+
+std::string Heartbeat::lost() { return beating_->lost(); }
+
+}  // namespace ucas

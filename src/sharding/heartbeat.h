@@ -1,0 +1,39 @@
+// Which ranks are there, beside their calls: a collective waits for a rank that is missing, and a host that is gone
+// closes no connection. Each rank says once a second in the store of rank 0 that it is there, and rank 0 looks who is
+// not. A rank that fails by itself says why, so that the others can. Where one is lost, a process that is not at its
+// end by itself soon says so on standard error and ends with 70. Threads: one for the store, one that watches it; calls
+// come from the rank's own.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ucas {
+
+// How long a rank may be silent: UCAS_HEARTBEAT, in seconds, else 10; 0: none is looked for.
+std::chrono::seconds heartbeat_patience();
+
+class Heartbeat {
+ public:
+  // `store`: a connection of its own.
+  Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, std::chrono::seconds patience);
+  ~Heartbeat();  // this rank is done, and missed by no one
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  // This rank fails, and why. Comes back when the others can have read it, or after a few seconds.
+  void tell_failure(const std::string& text);
+  // What is known of the rank that was lost first, "rank 1: TEXT"; "" if nothing. Asks the store, for two seconds at
+  // most.
+  std::string lost();
+
+ private:
+  class Beating;
+  const std::shared_ptr<Beating> beating_;  // with the threads, which may outlive this where the store is silent
+};
+
+}  // namespace ucas
