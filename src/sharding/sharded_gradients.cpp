@@ -1,7 +1,10 @@
 #include "sharding/sharded_gradients.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
+
+#include <omp.h>
 
 #include <utility>
 
@@ -10,9 +13,27 @@
 
 namespace ucas {
 
+namespace {
+
+// The pass has all threads: what adds beside it takes one. The number is the calling thread's own.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted) : before_(at::get_num_threads()) {  // asked first: LibTorch sets it then
+    if (wanted) omp_set_num_threads(1);
+  }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_;
+};
+
+}  // namespace
+
 ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> parameters,
                                    std::span<const int64_t> owners, Ranks& ranks, const How& how)
-    : model_(model), ranks_(ranks), how_(how) {
+    : model_(model), ranks_(ranks), how_(how), beside_(!ranks.alone() && model.device().is_cpu()) {
   UCAS_CHECK(owners.empty() ? ranks.alone() : parameters.size() == owners.size(),
              "expected an owner of each parameter");
   std::map<const at::TensorImpl*, Leaf> left;
@@ -59,7 +80,8 @@ void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
       after(layer);
     }
   }
-  take(rest_);
+  give(rest_);
+  finish();
   givers_ = 0;
 }
 
@@ -68,11 +90,13 @@ void ShardedGradients::before(size_t layer) {
   if (givers_ > 0) set_aside(layers_[layer]);
 }
 void ShardedGradients::after(size_t layer) {
-  if (givers_ > 0) take(layers_[layer]);
+  if (givers_ == 0) return;
+  give(layers_[layer]);
+  if (!beside_) finish();
 }
 
-std::vector<std::vector<at::Tensor>> ShardedGradients::by_owner(const Leaves& leaves) const {
-  std::vector<std::vector<at::Tensor>> lists(static_cast<size_t>(ranks_.size()));
+ShardedGradients::OfOwners ShardedGradients::by_owner(const Leaves& leaves) const {
+  OfOwners lists(static_cast<size_t>(ranks_.size()));
   for (const Leaf& leaf : leaves) lists[static_cast<size_t>(leaf.owner)].push_back(gradient_of(leaf.parameter));
   return lists;
 }
@@ -96,23 +120,40 @@ at::Tensor ShardedGradients::scratch_for(const at::Tensor& parameter) {
   return scratch.zero_();
 }
 
-// To who keeps them. By sums the memory of the others' is free again; by micro-batches the next block uses it.
-void ShardedGradients::take(Leaves& leaves) {
+// Begins to bring them to who keeps them, once those before are there.
+void ShardedGradients::give(Leaves& leaves) {
+  finish();
   const at::NoGradGuard no_grad;
-  const std::vector<std::vector<at::Tensor>> to = by_owner(leaves);
-  if (how_.reduce == Reduce::sum) {
-    ranks_.reduce("summing gradients of a block", to);
-    for (const Leaf& leaf : leaves)
-      if (!mine(leaf)) leaf.parameter.mutable_grad().reset();
-    return;
-  }
+  given_ = &leaves;
+  OfOwners to = by_owner(leaves);
   std::vector<at::Tensor> sums;
   for (const Leaf& leaf : leaves)
-    if (mine(leaf)) sums.push_back(leaf.sum);
-  ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers_);
+    if (how_.reduce == Reduce::micro && mine(leaf)) sums.push_back(leaf.sum);
+  giving_ = std::async(beside_ ? std::launch::async : std::launch::deferred,
+                       [this, to = std::move(to), sums = std::move(sums), givers = givers_] {
+                         const at::NoGradGuard no_grad;
+                         const OneThread one(beside_);
+                         if (how_.reduce == Reduce::sum) {
+                           ranks_.reduce("summing gradients of a block", to);
+                         } else {
+                           ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers);
+                         }
+                       });
+}
+
+// By sums the memory of the others' is free again; by micro-batches another block uses it.
+void ShardedGradients::finish() {
+  if (given_ == nullptr) return;
+  Leaves& leaves = *std::exchange(given_, nullptr);
+  giving_.get();
+  const at::NoGradGuard no_grad;
   for (Leaf& leaf : leaves) {
     at::Tensor& gradient = leaf.parameter.mutable_grad();
-    scratch_[gradient.sizes().vec()].push_back(std::exchange(gradient, std::move(leaf.sum)));
+    if (how_.reduce == Reduce::micro) {
+      scratch_[gradient.sizes().vec()].push_back(std::exchange(gradient, std::move(leaf.sum)));
+    } else if (!mine(leaf)) {
+      gradient.reset();
+    }
   }
 }
 
