@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -216,6 +217,8 @@ class Attempt {
       if (std::ranges::none_of(own, [&](const auto& mine) { return name == mine.first; })) variables.push_back(*one);
     }
     for (const auto& [name, value] : own) variables.push_back(str(name, "=", value));
+    // This process sees at once which of its children ends or stands still.
+    if (launch_.nodes == 1 && std::getenv("UCAS_HEARTBEAT") == nullptr) variables.push_back("UCAS_HEARTBEAT=60");
     std::vector<char*> argv, environment;
     for (std::string& word : words) argv.push_back(word.data());
     for (std::string& variable : variables) environment.push_back(variable.data());
@@ -326,8 +329,9 @@ int run_ranks(Launch launch) {
       const bool again = attempt.failed() && code != kBadInput && !attempt.asked_to_stop() && restart < launch.restarts;
       if (!again) return code;
     }
-    log(str("restart ", restart + 1, " of ", launch.restarts, " with --resume auto"));
-    if (!has_word(launch.words, "--resume")) {
+    const bool resumes = launch.words.front() == "train";  // the others go on by themselves
+    log(str("restart ", restart + 1, " of ", launch.restarts, resumes ? " with --resume auto" : ""));
+    if (resumes && !has_word(launch.words, "--resume")) {
       launch.words.push_back("--resume");
       launch.words.push_back("auto");
     }
@@ -337,9 +341,11 @@ int run_ranks(Launch launch) {
 }  // namespace
 
 std::optional<int> launch_ranks(const std::string& command, Words& words) {
-  if (command != "train" && command != "doctor") return std::nullopt;
+  constexpr std::array kOfRanks = {"train", "sft", "evaluate", "generate", "score", "doctor"};
+  if (std::ranges::find(kOfRanks, command) == kOfRanks.end()) return std::nullopt;
   const std::optional<std::string> ranks = take_word(words, "--ranks"), gpus = take_word(words, "--gpus"),
-                                   restarts = command == "train" ? take_word(words, "--restarts") : std::nullopt;
+                                   restarts = command == "train" || command == "sft" ? take_word(words, "--restarts")
+                                                                                     : std::nullopt;
   if (!ranks && !gpus) {
     if (restarts) throw Error(ErrorKind::usage, "--restarts N goes with --ranks N or --gpus all|N");
     return std::nullopt;

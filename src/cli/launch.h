@@ -1,5 +1,5 @@
 // `ucas train CONFIG .. --ranks N` and `--gpus all|N`: the processes of one host, started and watched without torchrun;
-// those of `ucas doctor`, too.
+// those of `ucas sft`, `evaluate`, `generate`, `score` and `doctor`, too.
 // Each rank is this program again with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (sharding/ranks.h).
 // This process loads no LibTorch. It forwards SIGINT, SIGTERM and SIGUSR1 to all ranks. Where a rank fails it says what
 // that one said, and ends the others kGrace later at most.

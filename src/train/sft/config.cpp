@@ -32,6 +32,13 @@ void SftConfig::fields(Fields& f) {
           Effect::bookkeeping);
   f.choice("bad_rows", bad_rows, kBadRowsHelp, Effect::place);
   f.field("append_eos", append_eos, "train on an end token after each response");
+  f.choice(
+      "reduce", reduce, {"sum", "micro"},
+      "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
+      "of ranks");
+  f.choice("shard", shard,
+           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
+           "every pass instead of every update");
   f.section("optimizer", optimizer);
 }
 

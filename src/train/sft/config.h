@@ -8,6 +8,7 @@
 #include "base/text/fields.h"
 #include "core/optimizer_config.h"
 #include "data/rows/jsonl.h"
+#include "train/update/config.h"
 
 namespace ucas {
 
@@ -26,6 +27,8 @@ struct SftConfig {
   BadRows bad_rows = BadRows::stop;
   double phase_end_loss = 0;  // a phase before the last ends once its running loss is below; 0 = never
   bool append_eos = true;
+  Reduce reduce = Reduce::sum;  // as update.reduce and update.shard of a training
+  Shard shard = Shard::moments;
   OptimizerConfig optimizer;
 
   void fields(Fields& f);

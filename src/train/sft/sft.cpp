@@ -22,9 +22,12 @@
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
+#include "sharding/agreement.h"
+#include "sharding/gradient_schedule.h"
 #include "text/unencodable.h"
 #include "train/optimizer/schedule.h"
 #include "train/sft/sft_run.h"
+#include "train/signals/logprobs.h"
 #include "train/signals/pack.h"
 #include "train/update/gpu_check.h"
 
@@ -92,17 +95,46 @@ double micro_loss(Model& model, std::span<const SftExample* const> examples, int
   return loss.item<double>();
 }
 
-BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& batch, int64_t max_tokens) {
-  BatchLoss result;
-  std::vector<int64_t> lengths;
+using Examples = std::vector<const SftExample*>;
+
+// In order, as many as fit. Of several ranks, and by micro-batches, equally much work in each, as in a training.
+std::vector<Examples> micro_batches_of(Model& model, const Examples& batch, int64_t max_tokens, const Among& among) {
+  std::vector<Examples> micros;
+  if (!among.several() && among.reduce == Reduce::sum) {
+    std::vector<int64_t> lengths;
+    for (const SftExample* e : batch) lengths.push_back(static_cast<int64_t>(e->prompt.size() + e->response.size()));
+    for (const MicroBatch& micro : pack(lengths, max_tokens)) {
+      micros.emplace_back(batch.begin() + micro.first, batch.begin() + micro.last);
+    }
+    return micros;
+  }
+  Batch whole;
   for (const SftExample* e : batch) {
-    lengths.push_back(static_cast<int64_t>(e->prompt.size() + e->response.size()));
-    result.tokens += static_cast<int64_t>(e->response.size());
+    const auto index = std::ssize(whole.responses);
+    whole.groups.push_back({.problem = index, .first = index, .count = 1, .prompt = e->prompt});
+    Response& o = whole.responses.emplace_back();
+    o.first = std::ssize(whole.token);
+    o.length = std::ssize(e->response);
+    o.group = index;
+    whole.token.insert(whole.token.end(), e->response.begin(), e->response.end());
   }
-  for (const MicroBatch& micro : pack(lengths, max_tokens)) {
-    std::span<const SftExample* const> part(batch.data() + micro.first, static_cast<size_t>(micro.last - micro.first));
-    result.loss += micro_loss(model, part, result.tokens);
+  for (const std::vector<int64_t>& some :
+       micro_batches(model, whole, indices(0, std::ssize(batch)), max_tokens, among)) {
+    Examples& micro = micros.emplace_back();
+    for (const int64_t index : some) micro.push_back(batch[static_cast<size_t>(index)]);
   }
+  return micros;
+}
+
+BatchLoss batch_gradient(Model& model, const Examples& batch, int64_t max_tokens, const Among& among) {
+  BatchLoss result;
+  for (const SftExample* e : batch) result.tokens += static_cast<int64_t>(e->response.size());
+  const std::vector<Examples> micros = micro_batches_of(model, batch, max_tokens, among);
+  const auto schedule = make_schedule(among, model, model.trainable(), {&result.loss, 1});
+  schedule->learn(std::ssize(micros), [&](int64_t micro) {
+    result.loss += micro_loss(model, micros[static_cast<size_t>(micro)], result.tokens);
+  });
+  schedule->finish();
   return result;
 }
 
@@ -134,6 +166,21 @@ class Batches {
 
 double mean(const std::deque<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(std::max<size_t>(1, values.size()));
+}
+
+// Who keeps which moments and gradients, among several ranks.
+Among share_update(Optimizer& optimizer, Model& model, const SftConfig& config, Ranks* ranks) {
+  Among among{.ranks = ranks, .reduce = config.reduce, .shard = config.shard};
+  if (!among.several()) return among;
+  const bool by_owner = config.shard == Shard::gradients || config.reduce == Reduce::micro;
+  optimizer.shard_over(*ranks, by_owner ? Shard::gradients : Shard::moments, model.bf16_copies());
+  among.owners = optimizer.owners();
+  return among;
+}
+
+void say_low(const SftPhase& phase, double loss, double bound, int64_t updates, const SftPhase& next) {
+  log(str("sft: ", printable(phase.name), ": loss ", fixed(loss, 4), " is below ", bound, " after ", updates, " of ",
+          phase.steps, " updates, on to ", printable(next.name)));
 }
 
 // --- output -----------------------------------------------------------------------------------------------------
@@ -185,6 +232,14 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
                                         "tokenizer_config.json, or give --append_eos false"));
 }
 
+// What must be the same on all ranks.
+std::vector<std::string> lines_of_ranks(const std::string& fingerprint, const std::string& out) {
+  std::vector<std::string> lines = {str("out = ", out)};
+  for (std::string& line : split(fingerprint, '\n'))
+    if (!line.empty() && !line.starts_with("threads = ")) lines.push_back(std::move(line));
+  return lines;
+}
+
 }  // namespace
 
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
@@ -221,7 +276,7 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper,
-                    const std::function<void(int64_t progress)>& on_begin) {
+                    const std::function<void(int64_t progress)>& on_begin, Ranks* ranks) {
   SftResult result;
   for (const SftPhase& phase : phases) {
     if (phase.examples.empty()) throw Error(ErrorKind::empty, str(printable(phase.name), ": no examples"));
@@ -229,8 +284,10 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   }
   double began = now_seconds();
   Optimizer optimizer(model.trainable(), config.optimizer);
+  const Among among = share_update(optimizer, model, config, ranks);
   SftProgress at;
   if (keeper != nullptr) keeper->begin(optimizer, at);
+  optimizer.release_state();
   const auto planned_before = [&](int64_t phase) {
     return std::accumulate(phases.begin(), phases.begin() + phase, int64_t{0},
                            [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
@@ -243,7 +300,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     Batches batches(phase, at.phase, config, at.update);
     bool low = false;
     while (at.update < phase.steps && !low) {
-      BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
+      BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens, among);
       double lr = update_lr(config.optimizer, start + at.update, result.planned);
       StepResult update = optimizer.step(lr);
       model.refresh();
@@ -262,9 +319,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
       low = at.phase < last && at.update < phase.steps && at.recent.size() == kLossWindow &&
             mean(at.recent) < config.phase_end_loss;
       if (low) {
-        log(str("sft: ", printable(phase.name), ": loss ", fixed(mean(at.recent), 4), " is below ",
-                config.phase_end_loss, " after ", at.update, " of ", phase.steps, " updates, on to ",
-                printable(phases[static_cast<size_t>(at.phase) + 1].name)));
+        say_low(phase, mean(at.recent), config.phase_end_loss, at.update, phases[static_cast<size_t>(at.phase) + 1]);
         at.update = phase.steps;
       }
       if (keeper != nullptr) keeper->after_update(optimizer, at);
@@ -273,6 +328,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     ++at.phase;
     at.update = 0;
   }
+  optimizer.gather_masters();  // for the files
   at.result.planned = result.planned;
   at.result.last_loss = mean(at.recent);
   at.result.seconds = now_seconds() - began;
@@ -280,21 +336,29 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
 }
 
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
-                  TrainObserver& observer) {
-  config.validate();
-  check_output(out);
-  require_sound_gpu(model);
-  int32_t eos = end_token(model, tokenizer, config.append_eos);
-  std::vector<SftPhase> phases = read_phases(config, tokenizer, eos);
+                  TrainObserver& observer, std::shared_ptr<Ranks> ranks) {
+  const bool leads = ranks->leads();
+  const std::vector<SftPhase> phases = ranks->together("reading the examples", [&] {
+    config.validate();
+    if (leads) check_output(out);
+    require_sound_gpu(model);
+    return read_phases(config, tokenizer, end_token(model, tokenizer, config.append_eos));
+  });
   int64_t planned = 0;
   for (const SftPhase& phase : phases) {
     planned += phase.steps;
     log(str("sft: ", printable(phase.name, 400), ": ", grouped(static_cast<int64_t>(phase.examples.size())),
             " examples, ", grouped(phase.steps), " updates of ", config.batch_size));
   }
-  OutputDirectory partial(out);
+  std::string fingerprint;
+  if (config.save_freq > 0 || !ranks->alone()) fingerprint = sft_fingerprint(model, config, phases);
+  if (!ranks->alone()) require_same(*ranks, "comparing the ranks' fine-tunings", lines_of_ranks(fingerprint, out));
+  std::optional<OutputDirectory> partial;
+  ranks->together("creating the output", [&] {
+    if (leads) partial.emplace(out);
+  });
   std::optional<SftRun> run;
-  if (config.save_freq > 0) run.emplace(sft_run_path(out), model, config, phases);
+  if (config.save_freq > 0) run.emplace(sft_run_path(out), model, config, fingerprint, *ranks);
   std::string lines;  // without a run: those of sft.jsonl
   SftResult result = train_sft(
       model, phases, config,
@@ -302,13 +366,17 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
         observer.step(s.progress, shown(s), nullptr);
       },
-      run ? &*run : nullptr, [&](int64_t progress) { observer.begin({"sft", out, progress, planned, 0, 0, true}); });
+      run ? &*run : nullptr, [&](int64_t progress) { observer.begin({"sft", out, progress, planned, 0, 0, true}); },
+      ranks.get());
   observer.end();
-  write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
-  write_file(path_join(partial.path(), "sft.toml"), to_toml(config));
-  save_model(model, partial.path(), tokenizer.directory());
-  partial.put_in_place();
-  if (run) remove_sft_run(run->path());
+  ranks->together("writing the output", [&] {
+    if (!leads) return;
+    write_file(path_join(partial->path(), "sft.jsonl"), run ? run->log() : lines);
+    write_file(path_join(partial->path(), "sft.toml"), to_toml(config));
+    save_model(model, partial->path(), tokenizer.directory());
+    partial->put_in_place();
+    if (run) remove_sft_run(run->path());
+  });
   return result;
 }
 

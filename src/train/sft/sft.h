@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/observer.h"
 #include "model/model.h"
+#include "sharding/ranks.h"
 #include "text/tokenizer/tokenizer.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/skipped_updates.h"
@@ -57,13 +59,13 @@ struct SftProgress {
   SftResult result;  // so far
 };
 
-// Who writes down how far it came (train/sft/sft_run.h).
+// Who writes down how far it came (train/sft/sft_run.h). Of several ranks all call, in the same order.
 class SftKeeper {
  public:
   virtual ~SftKeeper() = default;
   virtual void begin(Optimizer& optimizer, SftProgress& progress) = 0;  // may put all of it further on
   virtual void step(const std::string& line) = 0;                       // of sft.jsonl
-  virtual void after_update(const Optimizer& optimizer, const SftProgress& progress) = 0;
+  virtual void after_update(Optimizer& optimizer, const SftProgress& progress) = 0;
 };
 
 // Rows of {"prompt": TEXT, "response": TEXT}, or "prompt_ids" / "response_ids", taken as they are; prompts go through
@@ -77,17 +79,20 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 // A phase that ends early (config.phase_end_loss) takes its rest of the schedule with it: the next phase runs at the
 // learning rates that were planned for it. Error(ErrorKind::numeric, exit 70) after three gradients in a row that are
 // not finite.
+// Several ranks (null: this process alone) share the micro-batches of an update, the moments and maybe the gradients,
+// by config.reduce and config.shard; rank 0 ends with all master weights.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
-                    const std::function<void(int64_t progress)>& on_begin = nullptr);
+                    const std::function<void(int64_t progress)>& on_begin = nullptr, Ranks* ranks = nullptr);
 
 // Whether a process of the same command had put `out` in place and was killed then; its OUT.run is removed.
 bool ended_already(const SftConfig& config, const std::string& out);
 
 // Reads config.data, trains under the eyes of `observer`, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
-// signal is Error(ErrorKind::interrupted, exit 75).
+// signal is Error(ErrorKind::interrupted, exit 75). Of several ranks all call with the same, and rank 0 writes; what is
+// not the same is AgreedError(ErrorKind::config).
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
-                  TrainObserver& observer);
+                  TrainObserver& observer, std::shared_ptr<Ranks> ranks = alone());
 
 }  // namespace ucas

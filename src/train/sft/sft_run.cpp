@@ -47,23 +47,6 @@ std::string hash_of_parameters(Model& model) {
   return hash_of_text(hashes);
 }
 
-std::string fingerprint_of(Model& model, const SftConfig& config, const std::vector<SftPhase>& phases) {
-  std::string text;
-  const auto add = [&](const std::string& name, const auto& value) { text += str(name, " = ", value, "\n"); };
-  for (const FieldValue& field : fields_of(config)) {
-    if (is_fixed(field.effect) && field.key != "data") add(field.key, field.value);
-  }
-  for (size_t p = 0; p < phases.size(); ++p) add(str("data of phase ", p), hash_of_phase(phases[p]));
-  for (const FieldValue& field : fields_of(model.options().lora)) add("lora." + field.key, field.value);
-  add("dtype", word_of(model.options().dtype));
-  add("initial weights", hash_of_parameters(model));
-  add("ucas", version());
-  add("isa", kernels::isa());
-  add("torch", torch_version());
-  if (config.optimizer.kind == OptimizerKind::muon) add("threads", at::get_num_threads());
-  return text;
-}
-
 std::string state_json(const SftProgress& progress, const std::string& fingerprint) {
   OrderedJson json = {{"format", 1},
                       {"phase", progress.phase},
@@ -106,6 +89,23 @@ RunDirectory open_or_create(const std::string& directory, const SftConfig& confi
 
 }  // namespace
 
+std::string sft_fingerprint(Model& model, const SftConfig& config, const std::vector<SftPhase>& phases) {
+  std::string text;
+  const auto add = [&](const std::string& name, const auto& value) { text += str(name, " = ", value, "\n"); };
+  for (const FieldValue& field : fields_of(config)) {
+    if (is_fixed(field.effect) && field.key != "data") add(field.key, field.value);
+  }
+  for (size_t p = 0; p < phases.size(); ++p) add(str("data of phase ", p), hash_of_phase(phases[p]));
+  for (const FieldValue& field : fields_of(model.options().lora)) add("lora." + field.key, field.value);
+  add("dtype", word_of(model.options().dtype));
+  add("initial weights", hash_of_parameters(model));
+  add("ucas", version());
+  add("isa", kernels::isa());
+  add("torch", torch_version());
+  if (config.optimizer.kind == OptimizerKind::muon) add("threads", at::get_num_threads());
+  return text;
+}
+
 std::string sft_run_path(const std::string& out) { return out.substr(0, out.find_last_not_of('/') + 1) + ".run"; }
 
 bool ended_already(const SftConfig& config, const std::string& out) {
@@ -132,43 +132,69 @@ void remove_sft_run(const std::string& path) {
   remove_all(path);
 }
 
-SftRun::SftRun(const std::string& directory, Model& model, const SftConfig& config, const std::vector<SftPhase>& phases)
-    : model_(model),
-      config_(config),
-      fingerprint_(fingerprint_of(model, config, phases)),
-      run_(open_or_create(directory, config)) {}
+SftRun::SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint, Ranks& ranks)
+    : model_(model), config_(config), fingerprint_(std::move(fingerprint)), path_(std::move(directory)), ranks_(ranks) {
+  ranks.together("opening the run directory", [&] {
+    if (ranks.leads()) run_.emplace(open_or_create(path_, config));
+  });
+}
+
+// Rank 0 looks for it and says which; the others see that theirs is the same.
+std::optional<FoundCheckpoint> SftRun::chosen_checkpoint() {
+  std::optional<FoundCheckpoint> found;
+  std::string mine;
+  ranks_.together("choosing the checkpoint", [&] {
+    if (!run_) return;
+    found = newest_checkpoint(*run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
+    run_->cut_after(found ? found->step : 0);
+    if (!found) return;
+    // First what it belongs to: the state lies in the same sealed directory.
+    const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
+    const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
+    if (const auto changed = compare_fingerprints(saved, fingerprint_).changed; !changed.empty()) {
+      throw Error(ErrorKind::config,
+                  str(printable(path_, 400), ": a fine-tuning that was interrupted began with ", join(changed, "; "),
+                      "; give the same command again, or remove ", printable(path_, 400), " to start over"));
+    }
+    if (!ranks_.alone()) mine = str(found->step, " ", manifest_of(*found), " ", found->path);
+  });
+  const std::string told = ranks_.from_leader("the checkpoint to go on from", mine);
+  ranks_.together("finding that checkpoint", [&] {
+    if (run_ || told.empty()) return;
+    const size_t hash = told.find(' ') + 1, path = told.find(' ', hash) + 1;
+    found = FoundCheckpoint{told.substr(path), std::atoll(told.c_str())};
+    check_found_elsewhere(*found, told.substr(hash, path - hash - 1));
+  });
+  return found;
+}
 
 void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
-  const std::optional<FoundCheckpoint> found =
-      newest_checkpoint(run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
-  run_.cut_after(found ? found->step : 0);
+  const std::optional<FoundCheckpoint> found = chosen_checkpoint();
   if (!found) return;
-  // First what it belongs to: the state lies in the same sealed directory.
-  const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
-  const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
-  if (const auto changed = compare_fingerprints(saved, fingerprint_).changed; !changed.empty()) {
-    throw Error(ErrorKind::config, str(printable(run_.path(), 400), ": a fine-tuning that was interrupted began with ",
-                                       join(changed, "; "), "; give the same command again, or remove ",
-                                       printable(run_.path(), 400), " to start over"));
-  }
-  load_checkpoint(*found, model_, optimizer, {});
-  progress = parse_state(text, *found);
+  ranks_.together("loading the checkpoint",
+                  [&] { progress = parse_state(load_checkpoint(*found, model_, optimizer, {}), *found); });
   ucas::log(str("sft: going on after update ", found->step, " (", printable(found->path, 400), ")"));
 }
 
-void SftRun::after_update(const Optimizer& optimizer, const SftProgress& progress) {
-  const bool stop = stop_requested();
+void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
+  const bool stop = ranks_.any("whether to stop", stop_requested());
   if (!stop && progress.result.steps % config_.save_freq != 0) return;
-  failed_saves_.attempt(stop, [&] {
-    save_checkpoint(run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
+  optimizer.gather_state();
+  ranks_.together("saving a checkpoint", [&] {
+    if (!run_) return;
+    failed_saves_.attempt(stop, [&] {
+      save_checkpoint(*run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "",
+                      kKept);
+    });
   });
+  optimizer.release_state();
   if (!stop) return;
-  throw Error(ErrorKind::interrupted,
-              str("stopped after update ", progress.result.steps, ", saved in ", printable(path(), 400),
-                  "; the same command goes on"),
-              kInterrupted);
+  throw AgreedError(ErrorKind::interrupted,
+                    str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
+                        "; the same command goes on"),
+                    kInterrupted);
 }
 
-std::string SftRun::log() const { return exists(run_.steps_file()) ? read_file(run_.steps_file()) : ""; }
+std::string SftRun::log() const { return run_ && exists(run_->steps_file()) ? read_file(run_->steps_file()) : ""; }
 
 }  // namespace ucas
