@@ -2,8 +2,9 @@
 // answer nothing: what they would send keeps the values that are here, so sizes and calls are those of N ranks and
 // numbers are not. Random weights, sequences of one length; a rank's own micro-batches alone. Buffers of the network
 // are not there.
-//   build/bench_rank [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients] [reduce=sum|micro]
+//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients] [reduce=sum|micro]
 //                    [sequences=2] (of this rank) [length=256] [micro=256] [recompute=0] [threads=1] [device=cpu]
+// The first call makes a checkpoint of the shape in DIR, and the next ones measure.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <malloc.h>
@@ -11,11 +12,14 @@
 #include <fstream>
 #include <map>
 
+#include "base/files/file.h"
 #include "bench_model.h"
 #include "config/train_config.h"
+#include "model/masters.h"
 #include "model/tensor/stream.h"
 #include "plan/plan.h"
 #include "sharding/gradient_schedule.h"
+#include "sharding/sharded_masters.h"
 #include "train/optimizer/optimizer.h"
 
 using namespace ucas;
@@ -79,7 +83,8 @@ struct Asked {
         sequences(args.number("sequences", 2)),
         length(args.number("length", 256)),
         micro(args.number("micro", 256)),
-        device(args.word("device", "cpu")) {
+        device(args.word("device", "cpu")),
+        base(args.word("base", "")) {
     train.dtype = args.word("dtype", "bf16") == "f32" ? Dtype::f32 : Dtype::bf16;
     train.threads = args.number("threads", 1);
     train.update.shard = args.word("shard", "moments") == "gradients" ? Shard::gradients : Shard::moments;
@@ -92,6 +97,7 @@ struct Asked {
   ModelConfig config;
   int64_t rank, ranks, sequences, length, micro;
   at::Device device;
+  std::string base;
   TrainConfig train = {};
 };
 
@@ -119,12 +125,13 @@ void measure(const Asked& asked) {
   };
   LoneRank ranks(asked.rank, asked.ranks);
   const auto model =
-      make_model(asked.config, 1, asked.device,
-                 {.dtype = asked.train.dtype, .trained = Trained::all, .recompute = asked.train.update.recompute});
-  Optimizer optimizer(model->trainable(), {});
-  optimizer.shard_over(ranks, asked.train.update.shard, model->bf16_copies());
+      load_model(asked.base, asked.device,
+                 {.dtype = asked.train.dtype, .trained = Trained::all, .recompute = asked.train.update.recompute},
+                 own_masters(asked.rank, asked.ranks));
+  const bool by_owner = asked.train.update.shard == Shard::gradients || asked.train.update.reduce == Reduce::micro;
+  Optimizer optimizer(model->trainable(), {}, Optimizer::Path::by_device, {.rank = asked.rank, .ranks = asked.ranks});
+  optimizer.shard_over(ranks, by_owner ? Shard::gradients : Shard::moments, model->bf16_copies());
   phase_ends("load");
-  optimizer.release_state();
 
   const std::vector<Packed> micros = micro_batches(asked);
   const auto count = static_cast<int64_t>(micros.size());
@@ -144,10 +151,6 @@ void measure(const Asked& asked) {
     model->refresh();
     phase_ends(update == 0 ? "update" : "update 2");
   }
-  optimizer.gather_state();
-  phase_ends("save");
-  optimizer.release_state();
-
   PlannedModels planned = planned_models(asked.train, asked.config);
   planned.ranks = asked.ranks;
   const MemoryPlan plan = plan_memory(asked.train, planned);
@@ -169,6 +172,13 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what is freed goes back, as the tensors of a large model do
   const Arguments args(argc, argv);
   args.set_threads();
-  measure(Asked(args));
+  const Asked asked(args);
+  if (exists(path_join(asked.base, "config.json"))) {
+    measure(asked);
+  } else {
+    make_directories(asked.base);
+    save_model(*make_model(asked.config, 1, at::kCPU, {.dtype = Dtype::bf16, .trained = Trained::none}), asked.base);
+    std::printf("made %s: call it again\n", asked.base.c_str());
+  }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "plan/model_memory.h"
 
 namespace ucas {
 namespace {
@@ -46,6 +47,20 @@ TEST(step_time, the_step_that_was_measured_on_an_h100_comes_out_within_a_quarter
   EXPECT_NEAR(seconds(plan, "optimizer"), 2 * 0.025, 0.25 * 0.05);
   EXPECT_NEAR(plan.step(), 48.8, 0.1 * 48.8);
   EXPECT_NEAR(plan.device_hours(), plan.step() * 100 / 3600, 1e-9);
+}
+
+TEST(step_time, an_offloaded_optimizer_pays_the_link_to_the_host_in_every_update) {
+  TrainConfig c = large_step();
+  const Device h100 = gpu_named("h100", Dtype::bf16), rtx4090 = gpu_named("rtx4090", Dtype::bf16);
+  EXPECT_EQ(seconds(plan_time(c, of_1_5b(c), h100, {}), "offload"), 0);
+  c.update.offload = Offload::optimizer;
+  PlannedModels models = of_1_5b(c);
+  const ModelMemory memory = model_memory(models.policy, models.options, &c.optimizer);
+  const double moved = static_cast<double>(memory.masters + memory.moments);
+  EXPECT_NEAR(seconds(plan_time(c, models, h100, {}), "offload"), 2 * moved / 50e9, 1e-6) << "two updates";
+  EXPECT_NEAR(seconds(plan_time(c, models, rtx4090, {}), "offload"), 2 * moved / 25e9, 1e-6);
+  models.ranks = 4;
+  EXPECT_NEAR(seconds(plan_time(c, models, h100, {}), "offload"), 2 * moved / 4 / 50e9, 1e-6);
 }
 
 TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchange) {

@@ -174,6 +174,7 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"reward.overlong_buffer", Effect::size},
                                                   {"update.mini_batch_size", Effect::size},
                                                   {"update.recompute", Effect::bookkeeping},
+                                                  {"update.offload", Effect::bookkeeping},
                                                   {"update.micro_batch_tokens", Effect::procedure},
                                                   {"train.steps", Effect::size},
                                                   {"train.epochs", Effect::size},

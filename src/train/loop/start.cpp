@@ -136,6 +136,11 @@ bool offloads(const TrainConfig& config, at::Device device, const std::string& w
   return plan.offloads;
 }
 
+std::unique_ptr<Optimizer> make_optimizer(Model& policy, const OptimizerConfig& config, Placement placement) {
+  placement.copies = policy.bf16_copies();
+  return std::make_unique<Optimizer>(policy.trainable(), config, Optimizer::Path::by_device, placement);
+}
+
 // What the run was begun with against what this device gives.
 void check_engine(const EngineConfig& engine, const RunDirectory& run) {
   if (engine.cache_tokens == 0) return;
@@ -158,6 +163,12 @@ void decide_extract(TrainConfig& config, const std::string& asked_template, cons
   if (const std::string words = choice.in_words(); !words.empty()) log(words);
 }
 
+at::Device device_for(const TrainConfig& config, const Ranks& ranks) {
+  const bool counted = config.device == "cuda" && !ranks.alone();
+  return parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
+                              : config.device);
+}
+
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
 Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
                  const Ranks& ranks) {
@@ -165,9 +176,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
-  const bool counted = config.device == "cuda" && !ranks.alone();
-  at::Device device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
-                                           : config.device);
+  const at::Device device = device_for(config, ranks);
   Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from,
                           own_masters(placement.rank, placement.ranks)),
@@ -217,9 +226,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.rollout = std::move(served);
   }
   placement.on_host = offloads(config, device, weights, ranks.size());
-  placement.copies = parts.policy.model->bf16_copies();
-  parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer,
-                                                Optimizer::Path::by_device, placement);
+  parts.optimizer = make_optimizer(*parts.policy.model, config.optimizer, placement);
   parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);
   return parts;
 }

@@ -20,8 +20,8 @@ void UpdateConfig::fields(Fields& f) {
            "every pass instead of every update");
   f.choice("offload", offload,
            "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
-           "streamed through each update (optimizer); auto = optimizer if a GPU's plan fits with it and not without; "
-           "bit-identical",
+           "streamed through each update (optimizer); auto = optimizer if the plan of a GPU fits with offload and not "
+           "without; bit-identical",
            Effect::bookkeeping);
 }
 
