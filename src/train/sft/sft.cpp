@@ -170,6 +170,10 @@ double mean(const std::deque<double>& values) {
 }
 
 // Who keeps which moments and gradients, among several ranks.
+Placement placement_of(const Ranks* ranks) {
+  return ranks == nullptr ? Placement{} : Placement{.rank = ranks->rank(), .ranks = ranks->size()};
+}
+
 Among share_update(Optimizer& optimizer, Model& model, const SftConfig& config, Ranks* ranks) {
   Among among{.ranks = ranks, .reduce = config.reduce, .shard = config.shard};
   if (!among.several()) return among;
@@ -285,9 +289,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     result.planned += phase.steps;
   }
   double began = now_seconds();
-  Placement placement;
-  if (ranks != nullptr) placement = {.rank = ranks->rank(), .ranks = ranks->size()};
-  Optimizer optimizer(model.trainable(), config.optimizer, Optimizer::Path::by_device, placement);
+  Optimizer optimizer(model.trainable(), config.optimizer, Optimizer::Path::by_device, placement_of(ranks));
   const Among among = share_update(optimizer, model, config, ranks);
   SftProgress at;
   if (keeper != nullptr) keeper->begin(optimizer, at);
