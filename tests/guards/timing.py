@@ -17,6 +17,7 @@ NAMED = {
     "src/train/collect/reward_test.cpp": "a grader that takes its time, so that others wait for it",
     "src/verify/sandbox/sandbox_test.cpp": "programs that sleep: what ends them is tested",
     "tests/e2e/peer_server_e2e.py": "looks twice a second whether a server answers",
+    "tests/e2e/rank_faults_e2e.py": "prints what it took until all had ended; decides nothing",
     "tests/e2e/reward_e2e.py": "programs that sleep: what is said of them is tested",
     "tests/e2e/study_kills_e2e.py": "a moment of its own for each kill; none decides",
     "tests/e2e/support.py": "wait_until(), and the bound that ends what hangs",
