@@ -11,6 +11,7 @@
 
 #include <fstream>
 #include <map>
+#include <memory>
 
 #include "base/files/file.h"
 #include "bench_model.h"
@@ -50,6 +51,7 @@ class LoneRank final : public Ranks {
     count(tensors);
   }
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
+  std::unique_ptr<Ranks> second_channel() override { return std::make_unique<LoneRank>(rank_, size_); }
   int64_t bytes() const override { return bytes_; }
 
  private:

@@ -7,6 +7,8 @@
     bench/ranks.py BUILD masters [N ..]  memory of a rank at 1, 2, 4 in bf16 beside that in f32: 2 bytes a parameter less for weights, 4 / N more
                                    for masters; and bytes exchanged
     bench/ranks.py BUILD micro [N ..]  memory of a rank at 1, 2, 4, bytes and seconds of update.reduce = "micro" beside "sum"
+    bench/ranks.py BUILD overlap OTHER_BUILD [GBIT ..]  two hosts as above with a cable of so many Gbit/s (tc, token bucket): seconds of a
+                                   step's updates with update.shard = "gradients", by this program and by another one, in turns
 
 Slow: minutes on two cores."""
 import json
@@ -63,18 +65,25 @@ def rows(run):
         return [json.loads(line) for line in file]
 
 
+def ip(*words):
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+
+
+def join_hosts():
+    for name in NAMES:
+        ip("netns", "add", name)
+    ip("link", "add", "cable0", "netns", NAMES[0], "type", "veth", "peer", "name", "cable1", "netns", NAMES[1])
+    for i, name in enumerate(NAMES):
+        ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", f"cable{i}")
+        ip("-n", name, "link", "set", f"cable{i}", "up")
+        ip("-n", name, "link", "set", "lo", "up")
+
+
 def hosts():
     task()
     finish([start(0, 1, train("one", "--train.steps", 6))])
-    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
-    for name in NAMES:
-        ip("netns", "add", name)
     try:
-        ip("link", "add", "cable0", "netns", NAMES[0], "type", "veth", "peer", "name", "cable1", "netns", NAMES[1])
-        for i, name in enumerate(NAMES):
-            ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", f"cable{i}")
-            ip("-n", name, "link", "set", f"cable{i}", "up")
-            ip("-n", name, "link", "set", "lo", "up")
+        join_hosts()
         sent = lambda: [int(re.search(r"TX:.*\n\s*(\d+)", ip("-n", name, "-s", "link", "show", f"cable{i}")).group(1))
                         for i, name in enumerate(NAMES)]
         before = sent()
@@ -187,4 +196,36 @@ def micro():
                   f"{last.get('perf/ranks/bytes', 0) / 1e6:,.1f} MB to the calls in step 3; update {last['timing_s/update_actor']:.2f} s", flush=True)
 
 
-{"hosts": hosts, "micro": micro, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()
+def overlap():
+    """Update seconds of the second step of each run; the bits of both programs are compared."""
+    global UCAS
+    count = large_task()
+    programs = {"this": UCAS, "other": os.path.join(os.path.abspath(sys.argv[3]), "ucas")}
+    print(f"{count / 1e6:.1f} M parameters, two hosts", flush=True)
+    try:
+        join_hosts()
+        for rate in [float(n) for n in sys.argv[4:]] or (0.1, 1, 10):
+            for i, name in enumerate(NAMES):
+                subprocess.run(["ip", "netns", "exec", name, "tc", "qdisc", "replace", "dev", f"cable{i}", "root", "tbf", "rate", f"{rate}gbit",
+                                "burst", "1mb", "latency", "50ms"], check=True)
+            took, sent = {name: [] for name in programs}, 0
+            for take in range(3 if rate >= 1 else 1):
+                for name, UCAS in programs.items():
+                    run = f"overlap-{rate}-{name}-{take}"
+                    finish([start(rank, 2, train(run, "--train.steps", 2, "--rollout.n", 2, "--rollout.response_length", 16, "--train.save_freq", 0,
+                                                 "--update.shard", "gradients", *LEARNS), "10.77.0.1", before=["ip", "netns", "exec", host])
+                            for rank, host in enumerate(NAMES)])
+                    last = rows(run)[-1]
+                    took[name].append(last["timing_s/update_actor"])
+                    sent = last["perf/ranks/bytes"]
+                first, second = ([{k: v for k, v in row.items() if not k.startswith(("timing_", "perf/"))} for row in rows(f"overlap-{rate}-{name}-{take}")]
+                                 for name in programs)
+                assert first == second, "the same steps.jsonl"
+            print(f"{rate:g} Gbit/s, rank 0 sends {sent / 1e6:,.0f} MB a step: updates " +
+                  "; ".join(f"{name} {', '.join(f'{s:.2f}' for s in sorted(seconds))} s" for name, seconds in took.items()), flush=True)
+    finally:
+        for name in NAMES:
+            subprocess.run(["ip", "netns", "del", name])
+
+
+{"overlap": overlap, "hosts": hosts, "micro": micro, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()

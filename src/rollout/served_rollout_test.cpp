@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/error.h"
@@ -16,6 +17,7 @@
 #include "support/engine/fake_server.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/tiny_training.h"
+#include "support/patience.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {
@@ -95,6 +97,24 @@ TEST_F(served_rollout, the_same_request_gives_the_same_responses_and_each_sample
   const std::vector<Episode> first = sample(), again = sample();
   for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].token, again[i].token);
   EXPECT_TRUE(std::ranges::any_of(first, [&](const Episode& s) { return s.token != first[0].token; }));
+}
+
+// Each waits until the other one was told, too.
+TEST_F(served_rollout, all_servers_take_weights_at_the_same_time) {
+  FakeServer other(tiny_.model());
+  std::atomic<int> told{0};
+  for (FakeServer* server : {&server_, &other}) {
+    server->on_weights = [&] {
+      ++told;
+      testing::wait_until([&] { return told >= 2; });
+    };
+  }
+  config_.servers.push_back(other.address());
+  make();
+  hand_over(0);
+  EXPECT_EQ(server_.versions(), std::vector<std::string>{"0"});
+  EXPECT_EQ(other.versions(), std::vector<std::string>{"0"});
+  EXPECT_LT(served_->known_difference(), 1e-5);
 }
 
 TEST_F(served_rollout, a_damaged_or_refused_reply_is_asked_for_again_and_counted) {

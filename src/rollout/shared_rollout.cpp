@@ -211,7 +211,7 @@ class LeadingRollout final : public Rollouter {
         };
       }
       part.name_of = nullptr;
-      ranks_.from_leader("what to sample", request_text(part));
+      tell_followers(ranks_, request_text(part));
       for (Episode& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
     }
     return all;
@@ -233,11 +233,19 @@ std::unique_ptr<Rollouter> lead_rollout(Rollouter& own, Ranks& ranks) {
   return std::make_unique<LeadingRollout>(own, ranks);
 }
 
-void dismiss_followers(Ranks& ranks) { ranks.from_leader("what to sample", ""); }
+void tell_followers(Ranks& ranks, const std::string& work) { ranks.from_leader("what to do", work); }
 
-void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop) {
+void dismiss_followers(Ranks& ranks) { tell_followers(ranks, ""); }
+
+void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop,
+                    const std::function<void(const std::string& work)>& other) {
   SharedRollout shared(own, ranks, true);
-  for (std::string text; !(text = ranks.from_leader("what to sample", "")).empty();) {
+  for (std::string text; !(text = ranks.from_leader("what to do", "")).empty();) {
+    if (!text.starts_with('{')) {
+      UCAS_CHECK(other != nullptr, "expected followers that do more than sample");
+      other(text);
+      continue;
+    }
     HeardRequest heard(text);
     heard.request.limits.should_stop = should_stop;
     heard.request.sink.keep = false;

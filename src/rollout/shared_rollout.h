@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "rollout/rollouter.h"
 #include "sharding/ranks.h"
@@ -19,6 +20,9 @@ std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks, bool clai
 // dismiss_followers(). Only rank 0 gets responses. They may not ask RolloutLimits::ends.
 std::unique_ptr<Rollouter> lead_rollout(Rollouter& own, Ranks& ranks);
 void dismiss_followers(Ranks& ranks);
-void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop);
+// Other work of theirs, as text whose first character is no '{': `other` of follow_rollout() gets it.
+void tell_followers(Ranks& ranks, const std::string& work);
+void follow_rollout(Rollouter& own, Ranks& ranks, const std::function<bool()>& should_stop,
+                    const std::function<void(const std::string& work)>& other = nullptr);
 
 }  // namespace ucas

@@ -2,6 +2,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <algorithm>
@@ -89,19 +90,32 @@ void each_part(std::span<const at::Tensor> tensors, const Elements& some, Use us
 
 class GlooRanks final : public Ranks {
  public:
-  GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port) : rank_(rank), size_(size) {
+  GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port)
+      : rank_(rank), size_(size), fault_(str("collective@", rank)) {
     called("joining the other ranks", [&] {
       Rendezvous met = join_ranks(facts_here(rank, size), host, port, kPatience);
-      heartbeat_ = std::make_unique<Heartbeat>(met.beats, rank, size, heartbeat_patience());
-      auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
-      const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-      options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                                      : c10d::ProcessGroupGloo::createDeviceForHostname(met.address));
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(met.store, static_cast<int>(rank), static_cast<int>(size),
-                                                           options);
+      heartbeat_ = std::make_shared<Heartbeat>(met.beats, rank, size, heartbeat_patience());
       store_ = met.store;
+      address_ = met.address;
       place_ = met.place;
+      open_group();
     });
+  }
+  // The second channel of `first`, by keys of its own in the same store.
+  explicit GlooRanks(const GlooRanks& first)
+      : rank_(first.rank_),
+        size_(first.size_),
+        place_(first.place_),
+        store_(c10::make_intrusive<c10d::PrefixStore>("second", first.store_)),
+        address_(first.address_),
+        fault_(first.fault_),
+        heartbeat_(first.heartbeat_) {
+    called("opening a second channel", [&] { open_group(); });
+  }
+  GlooRanks& operator=(const GlooRanks&) = delete;
+  std::unique_ptr<Ranks> second_channel() override {
+    barrier("opening a second channel");
+    return std::unique_ptr<Ranks>(new GlooRanks(*this));
   }
 
   int64_t rank() const override { return rank_; }
@@ -185,6 +199,15 @@ class GlooRanks final : public Ranks {
   }
 
  private:
+  void open_group() {
+    auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+    options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                                    : c10d::ProcessGroupGloo::createDeviceForHostname(address_));
+    group_ =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
+  }
+
   // These elements of each owner's list.
   void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
                          const Elements& some) {
@@ -358,11 +381,12 @@ class GlooRanks final : public Ranks {
   int64_t bytes_ = 0, calls_ = 0;
   RankLocation place_;
   c10::intrusive_ptr<c10d::Store> store_;
+  std::string address_;  // of this host, for the others
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
-  const std::string fault_ = str("collective@", rank_);  // for tests (base/files/fault.h): the k-th one of a rank
-  std::unique_ptr<Heartbeat> heartbeat_;
+  const std::string fault_;  // for tests (base/files/fault.h): the k-th one of a rank
+  std::shared_ptr<Heartbeat> heartbeat_;
 };
 
 }  // namespace

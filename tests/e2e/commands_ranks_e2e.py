@@ -1,4 +1,4 @@
-"""`ucas sft`, `generate` and `score` under several ranks: the files of one process. Of a fine-tuning by micro-batches, also where it was
+"""`ucas sft`, `evaluate`, `generate` and `score` under several ranks: the files of one process. Of a fine-tuning by micro-batches, also where it was
 stopped or killed under one number of ranks and goes on under another."""
 import json
 import os
@@ -93,6 +93,27 @@ os.rename(path("fewer.jsonl"), path("there", "samples-1.jsonl"))
 got, said = finish(start_ranks(2, ["score", "--model", path("base"), "samples-1.jsonl", "--out", path("bad.jsonl")],
                                of_rank={0: {"cwd": path()}, 1: {"cwd": path("there")}}))
 check(got == [2, 2] and "rows (hash) = " in said[0] and not os.path.exists(path("bad.jsonl")), f"other rows are refused: {said}")
+
+# An evaluation: samples, choices by log-prob, and grading.
+QUESTIONS = [{"id": str(i), "problem": f"{i} + {i % 5}", "choices": [str(i + i % 5 + j) for j in range(2 + i % 3)], "answer": "A"} for i in range(60)]
+with open(path("choices.jsonl"), "w") as file:
+    file.writelines(json.dumps(question) + "\n" for question in QUESTIONS)
+EVALUATE = ["evaluate", path("base"), "--template", "plain"]
+for name, words in (("test", ["--data", path("task", "test.jsonl"), "--samples", 3, "--max_tokens", 28]),
+                    ("choices", ["--data", path("choices.jsonl"), "--grader", "choice"])):
+    for size in (1, 2, 3):
+        out = f"evaluated-{name}-{size}"
+        on_ranks(size, [*EVALUATE, *words, "--out", path(out)], out)
+        for file in (f"{name}.jsonl", f"{name}.outputs.jsonl"):
+            at = os.path.join("base", "eval", file)
+            check(same_bytes(path(f"evaluated-{name}-1", at), path(out, at)), f"{out}: {file} is that of one process")
+        with open(path(out, "base", "eval", f"{name}.json")) as file:
+            figures = {key: value for key, value in json.load(file).items() if key not in ("seconds", "tokens_per_second")}
+        first = figures if size == 1 else first
+        check(figures == first, f"{out}: the figures are those of one process")
+got, said = finish(start_ranks(2, [*EVALUATE, "--data", path("task", "test.jsonl"), "--out", path("bad")],
+                               of_rank={1: {"more": ("--code.cpu_seconds", 3)}}))
+check(got == [2, 2] and "code.cpu_seconds = " in said[0] and not os.path.exists(path("bad")), f"other limits for programs are refused: {said}")
 
 # By the launcher, and standard output.
 done = subprocess.run([UCAS, *map(str, GENERATE), "--ranks", "2"], capture_output=True, text=True, timeout=HANG)

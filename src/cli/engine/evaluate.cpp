@@ -94,11 +94,9 @@ std::string notes_of(const Suite& suite) {
   return text.empty() ? "" : "\n" + text;
 }
 
-// Of every model that rank 0 evaluates, in the same order: draws what it is told to.
-int sample_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
-  for (const ModelSettings& model : models) {
-    sample_with(plan, model.path, [&](Rollouter& own) { follow_rollout(own, ranks, stop_requested); });
-  }
+// Of every model that rank 0 evaluates, in the same order: does what it is told to.
+int work_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
+  for (const ModelSettings& model : models) follow_evaluation(plan, model.path, ranks);
   return kDone;
 }
 
@@ -218,7 +216,10 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
                   Ranks& ranks) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  if (!ranks.alone()) plan.sampler = [&ranks](Rollouter& own) { return lead_rollout(own, ranks); };
+  if (!ranks.alone()) {
+    plan.ranks = &ranks;
+    plan.sampler = [&ranks](Rollouter& own) { return lead_rollout(own, ranks); };
+  }
   for (const ModelSettings& model : models) {
     plan.model = model;
     labels.push_back(model.label);
@@ -304,10 +305,13 @@ void check_environment(const EvaluateWords& asked, const Ranks& ranks) {
   }
 }
 
-// What several ranks must have in common. Only rank 0 reads the data and is asked for anything but responses.
+// What several ranks must have in common. Only rank 0 reads the data; what it asks the others for depends on these.
 std::vector<std::string> lines_of(const EvaluateWords& asked) {
   std::vector<std::string> lines = {str("dtype = ", word_of(asked.plan.config.dtype)),
                                     str("device = ", kind_of_device(asked.plan.device))};
+  for (const FieldValue& field : fields_of(asked.options)) {
+    if (field.key.starts_with("code.")) lines.push_back(str(field.key, " = ", field.value));
+  }
   for (const ModelSettings& model : asked.models) {
     lines.push_back(str("weights of ", model.label, " (hash) = ", hash_of_model(model.path)));
   }
@@ -324,7 +328,7 @@ int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
     return lines_of(asked);
   });
   require_same(ranks, "comparing the ranks' evaluations", lines);
-  if (!ranks.leads()) return sample_for_leader(asked.plan, asked.models, ranks);
+  if (!ranks.leads()) return work_for_leader(asked.plan, asked.models, ranks);
   return evaluate_here(asked.options, asked.plan, asked.models, ranks);
 }
 

@@ -19,6 +19,7 @@
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
 #include "evaluate/engine/served.h"
+#include "evaluate/engine/shared_evaluation.h"
 #include "evaluate/sources/responses_file.h"
 #include "hf/adapter.h"
 #include "hf/model_config.h"
@@ -201,14 +202,25 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   const PreparedProblems prepared(
       plan, {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
   LazyEngine engine(model, plan);
+  const std::function<std::vector<ChoiceScore>(std::span<const ChoiceQuestion>)> score_by_ranks =
+      [&](std::span<const ChoiceQuestion> questions) {
+        return score_choices_shared(engine.model(), questions, *plan.ranks);
+      };
   input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
     compare_choices(engine.model(), tokenizer,
                     {.problems = prepared.problems,
                      .prompts = prepared.prompts,
                      .which = which,
+                     .batch_tokens = ChoiceRequest().batch_tokens * (plan.ranks != nullptr ? plan.ranks->size() : 1),
                      .ended = ended,
-                     .should_stop = stop_requested});
+                     .should_stop = stop_requested,
+                     .score = plan.ranks == nullptr ? nullptr : score_by_ranks});
   };
+  if (plan.ranks != nullptr) {
+    input.grade = [&](std::span<const GradeItem> items) {
+      return grade_for_all(prepared.graders, prepared.graded_by, items, *plan.ranks);
+    };
+  }
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
   if (const std::string flattered = chosen_on(model, prepared.problems); !flattered.empty()) warn(flattered);
@@ -351,10 +363,15 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   return evaluate_checkpoint(plan, model, run, std::move(input));
 }
 
-void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollouter&)>& follow) {
+void follow_evaluation(const EvaluationPlan& plan, const std::string& model, Ranks& ranks) {
   use_threads(plan.threads);
   LazyEngine engine(model, plan);
-  follow(engine);
+  const FollowedEvaluation with{
+      .own = engine,
+      .model = [&]() -> Model& { return engine.model(); },
+      .make_grader = [&](GraderKind kind, Extract extract) { return make_grader(kind, {extract, plan.code}); },
+      .should_stop = stop_requested};
+  follow_evaluation(with, ranks);
 }
 
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

@@ -20,6 +20,7 @@
 #include "rollout/environment/config.h"
 #include "rollout/rollouter.h"
 #include "sampling/config.h"
+#include "sharding/ranks.h"
 
 namespace ucas {
 
@@ -47,6 +48,7 @@ struct EvaluationPlan {
   std::string name = "test";  // RUN/eval/NAME.json
   // Who draws for checkpoints, where it is not this process alone: gets the engine that does.
   std::function<std::unique_ptr<Rollouter>(Rollouter& own)> sampler = {};
+  Ranks* ranks = nullptr;  // that compare choices and grade, where it is not this process alone
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
@@ -54,8 +56,8 @@ struct EvaluationPlan {
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 
-// For a process that only draws for another's evaluation of a checkpoint: `follow` gets the engine.
-void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollouter&)>& follow);
+// Of a rank but the first, where that evaluates a checkpoint: works for it (evaluate/engine/shared_evaluation.h).
+void follow_evaluation(const EvaluationPlan& plan, const std::string& model, Ranks& ranks);
 
 // The same as evaluate_model, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

@@ -36,11 +36,9 @@ PrefetchedStep::Recorded PrefetchedStep::collect(const Collector& from, int64_t 
   return sampled;
 }
 
-void PrefetchedStep::begin(const Collector& collector, int64_t step, const DataCursor& cursor, bool meanwhile) {
+void PrefetchedStep::begin(const Collector& collector, int64_t step, const DataCursor& cursor) {
   step_ = step;
-  running_ = std::async(meanwhile ? std::launch::async : std::launch::deferred,
-                        [collector, step, cursor] { return collect(collector, step, cursor); });
-  if (!meanwhile) wait();
+  running_ = std::async(std::launch::async, [collector, step, cursor] { return collect(collector, step, cursor); });
 }
 
 void PrefetchedStep::wait() {

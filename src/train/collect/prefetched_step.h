@@ -1,7 +1,7 @@
 // One step off-policy (rollout.off_policy_steps = 1): the responses of step k + 1 are sampled with the weights that
 // step k starts from, during its update. They are saved with its checkpoint, because those weights no longer
-// exist on resume; so a resumed run has the bits of an uninterrupted one. Servers sample in a thread during the update;
-// of several ranks, before it. Owned by the trainer; borrows its collector.
+// exist on resume; so a resumed run has the bits of an uninterrupted one. Servers sample in a thread during the update.
+// Owned by the trainer; borrows a collector whose ranks, if there are several, no one else calls.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class PrefetchedStep {
     DataCursor cursor;  // after it
   };
 
-  // Collects step `step` from where `cursor` stands; `meanwhile`: in a thread, until take() or wait().
-  void begin(const Collector& collector, int64_t step, const DataCursor& cursor, bool meanwhile);
+  // Collects step `step` from where `cursor` stands, in a thread, until take() or wait().
+  void begin(const Collector& collector, int64_t step, const DataCursor& cursor);
   void wait();  // until it is sampled; rethrows errors of sampling
   bool has(int64_t step) const { return step_ == step && (made_ || running_.valid() || !kept_.empty()); }
   // The responses of that step. After restore() they are graded again, the same.

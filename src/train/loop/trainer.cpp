@@ -15,6 +15,7 @@
 #include "objective/correction/rollout_correction.h"
 #include "objective/loss/entropy_target.h"
 #include "rollout/environment/environment.h"
+#include "rollout/shared_rollout.h"
 #include "train/collect/carry_over.h"
 #include "train/loop/step_words.h"
 #include "train/loop/validation.h"
@@ -155,12 +156,35 @@ Trainer::Trainer(Training& training)
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
-  if (c.rollout.off_policy_steps > 0) prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
+  if (c.rollout.off_policy_steps > 0) {
+    prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
+    if (!t_.ranks->alone()) {
+      beside_.ranks = t_.ranks->second_channel();
+      beside_.rollout = share_rollout(*t_.served, *beside_.ranks, false);
+      beside_.rewards = std::make_unique<Rewards>(c, t_.graders, *beside_.ranks, t_.external.get());
+    }
+  }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
                                        " generation batches"));
   };
+}
+
+Collector Trainer::collector_beside() const {
+  if (!beside_.ranks) return collector_;
+  return {.config = collector_.config,
+          .data = collector_.data,
+          .rollout = *beside_.rollout,
+          .tokenizer = collector_.tokenizer,
+          .graders = collector_.graders,
+          .rewards = *beside_.rewards,
+          .stop_ids = collector_.stop_ids,
+          .answer_classes = collector_.answer_classes,
+          .should_stop = collector_.should_stop,
+          .on_batch = nullptr,
+          .ends = collector_.ends,
+          .agree = [ranks = beside_.ranks.get()](bool mine) { return ranks->any("whether to stop", mine); }};
 }
 
 // One step of Sec. 2. An abandoned one leaves no trace.
@@ -174,7 +198,7 @@ Trainer::Outcome Trainer::step() {
   if (made.out_of_prompts) return Outcome::out_of_prompts;
   if (number == 1) warn_of_unreadable(t_, made.stats);
   if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
-    prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.ranks->alone());
+    prefetched_.begin(collector_beside(), number + 1, t_.state.cursor);
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     batch.seed = seed;

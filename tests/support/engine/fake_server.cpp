@@ -77,6 +77,7 @@ Json FakeServer::score(const Json& asked) {
 
 HttpAnswer FakeServer::take_weights(const std::string& body) {
   const Json asked = Json::parse(body);
+  if (on_weights) on_weights();
   const std::lock_guard lock(mutex_);
   if (!keeps_weights) model_ = load_model(asked.at("model_path").get<std::string>(), at::kCPU);
   versions_.push_back(asked.at("weight_version").get<std::string>());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,8 @@ class FakeServer {
   std::atomic<int> damaged{0}, refused{0}, outside{0};
   // Weights are acknowledged, and those from before are kept.
   std::atomic<bool> keeps_weights{false};
+  // Called when weights are handed over, before they are taken.
+  std::function<void()> on_weights;
   // The version in replies; "" = that of the last hand-over.
   std::string told_version;
 

@@ -133,6 +133,13 @@ class ThreadRanks final : public Ranks {
     return sum;
   }
 
+  std::unique_ptr<Ranks> second_channel() override {
+    hall_->change([&] {
+      if (!hall_->second) hall_->second = std::make_shared<Hall>(hall_->size);
+    });
+    return std::unique_ptr<Ranks>(new ThreadRanks(hall_->second, rank_));
+  }
+
  private:
   // What a rank has given to the call that all are in.
   struct Call {
@@ -172,10 +179,12 @@ class ThreadRanks final : public Ranks {
     }
     void leave() {
       change([&] { ++gone; });
+      if (second) second->leave();
     }
     [[noreturn]] static void lost() { throw Error(ErrorKind::ranks, "another rank has ended", kNumeric); }
 
     const int64_t size;
+    std::shared_ptr<Hall> second;  // where the second channel meets
     std::vector<Call> calls;
     std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<at::Tensor>>> sent;
     std::map<std::string, int64_t> counters;
