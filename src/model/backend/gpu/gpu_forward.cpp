@@ -13,11 +13,15 @@
 namespace ucas {
 
 GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options)
+    : GpuForward(config, weights, options, kernels_of(weights.norm.device())) {}
+
+GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options,
+                       const Kernels& kernels)
     : config_(config),
       shape_{config_},
       weights_(weights),
       recompute_(options.recompute),
-      kernels_(kernels_of(weights.norm.device())),
+      kernels_(kernels),
       rope_(config_, weights.norm.device()) {}
 
 at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuSavedForBackward* saved) {
