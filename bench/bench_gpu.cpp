@@ -3,18 +3,28 @@
 //   build/bench_gpu what=decode [shape=q15b] [batch=64,256,1024] [context=1000] [steps=64]
 //   build/bench_gpu what=train  [shape=q15b] [tokens=4096] [packs=4] [sequence=1024] [recompute=none|block]
 //   build/bench_gpu what=head   [rows=8192] [V=151936] [D=1536]
+//   build/bench_gpu what=parts  [shape=q15b] [tokens=4096] [sequence=1024]   each part of a training step by itself
+//   build/bench_gpu what=bits   [shape=q15b] [rows=16,64,..]                 which rows of GEMMs keep their bits
+//   build/bench_gpu what=checkpoint out=DIR like=TOKENIZER_DIR [shape=q15b]  a random model, saved
+// device=emulated: by CPU emulation, at tiny sizes, to try a command where there is no GPU; its figures say nothing.
+// UCAS_TRY=name=value,..: other ways to compute the same (src/model/tensor/variants.h).
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 
 #include <chrono>
 #include <sstream>
 
+#include "base/files/file.h"
 #include "bench_model.h"
+#include "gpu_parts.h"
 #include "model/backend/gpu/gpu_check.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/tensor/stream.h"
+#include "model/tensor/variants.h"
 #include "model/transformer.h"
 #include "train/optimizer/optimizer.h"
 
@@ -22,14 +32,36 @@ using namespace ucas;
 
 namespace {
 
-const at::Device kDevice(at::kCUDA, 0);
+at::Device kDevice(at::kCUDA, 0);  // device=emulated: the CPU
+
+// Of the device; of the emulation what tiny operations reach, so that every line of a sitting can be tried in seconds.
+Limits limits_here() {
+  if (!kDevice.is_cpu()) return measure_limits(kDevice);
+  const c10::NoGradGuard no_grad;
+  const at::Tensor from = at::randn({1 << 20}), a = at::randn({128, 128}), w = at::randn({128, 128});
+  at::Tensor to = at::empty_like(from), out = at::empty({128, 128});
+  Limits limits;
+  limits.bandwidth = 8.0 * static_cast<double>(from.numel()) / seconds_of(kDevice, [&] { to.copy_(from); });
+  limits.operations = 2.0 * 128 * 128 * 128 / seconds_of(kDevice, [&] { gemm(a, w, out); });
+  return limits;
+}
+std::unique_ptr<Model> model_here(const ModelConfig& config, const ModelOptions& options) {
+  auto model = random_model(config, kDevice, options);
+  return kDevice.is_cpu() ? emulated_view(*model) : std::move(model);
+}
+std::vector<int64_t> numbers_of(const std::string& list) {
+  std::vector<int64_t> numbers;
+  std::stringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) numbers.push_back(std::stoll(word));
+  return numbers;
+}
 
 at::Tensor random_bf16(int64_t rows, int64_t columns) {
   return at::randn({rows, columns}, at::TensorOptions().device(kDevice)).to(at::kBFloat16);
 }
 
 void limits() {
-  const Limits at_best = measure_limits(kDevice);
+  const Limits at_best = limits_here();
   std::printf("{\"what\": \"limits\", \"copy_tb_s\": %.2f, \"bf16_8192_tflops\": %.0f}\n", 1e-12 * at_best.bandwidth,
               1e-12 * at_best.operations);
 }
@@ -45,11 +77,10 @@ void decode(const Arguments& args) {
   const std::string name = args.word("shape", "q15b");
   const ModelConfig c = config_of(name);
   const int64_t context = args.number("context", 1000), steps = args.number("steps", 64);
-  const auto model = random_model(c, kDevice, inference(Dtype::bf16));
-  const double bandwidth = 1e-12 * measure_limits(kDevice).bandwidth;
-  std::stringstream batches(args.word("batch", "64,256,1024"));
-  for (std::string word; std::getline(batches, word, ',');) {
-    const int64_t batch = std::stoll(word), length = context + steps + 64;
+  const auto model = model_here(c, inference(Dtype::bf16));
+  const double bandwidth = 1e-12 * limits_here().bandwidth;
+  for (const int64_t batch : numbers_of(args.word("batch", "64,256,1024"))) {
+    const int64_t length = context + steps + 64;
     const auto cache = model->make_cache(batch, length);
     std::vector<Lane> lanes;
     wait_for(kDevice);
@@ -103,11 +134,10 @@ void train(const Arguments& args) {
   const ModelConfig c = config_of(name);
   const int64_t tokens = args.number("tokens", 4096), sequence = args.number("sequence", 1024);
   const int64_t packs = args.number("packs", 4);
-  const auto model = random_model(c, kDevice,
-                                  {.dtype = Dtype::bf16,
-                                   .recompute = again == "block"            ? Recompute::block
-                                                : again == "keep_attention" ? Recompute::keep_attention
-                                                                            : Recompute::none});
+  const auto model = model_here(c, {.dtype = Dtype::bf16,
+                                    .recompute = again == "block"            ? Recompute::block
+                                                 : again == "keep_attention" ? Recompute::keep_attention
+                                                                             : Recompute::none});
   Packed packed;
   std::vector<int32_t> target;
   for (int64_t at = 0; at < tokens; at += sequence) {
@@ -134,7 +164,7 @@ void train(const Arguments& args) {
   const double attention = 2.0 * static_cast<double>(c.num_hidden_layers * c.num_attention_heads * c.head_dim) *
                            static_cast<double>(sequence) / 2;  // multiply-adds of a token, causal
   const double work = 2 * (multiply_adds_per_token(c) + attention) * static_cast<double>(tokens) * 1e-12;
-  const double peak = 1e-12 * measure_limits(kDevice).operations;
+  const double peak = 1e-12 * limits_here().operations;
   std::printf(
       "{\"what\": \"train\", \"shape\": \"%s\", \"tokens\": %ld, \"sequence\": %ld, \"recompute\": \"%s\", "
       "\"forward_tokens_s\": %.0f, \"forward_tflops\": %.0f, \"tokens_s\": %.0f, \"tflops\": %.0f, "
@@ -161,7 +191,7 @@ void head(const Arguments& args) {
   const double both = seconds_of(kDevice, [&] { made->stats(hidden, target, 1.0).logprob.sum().backward(); });
   const int64_t extra = peak_memory(kDevice) - before;
   const double work = 2e-12 * static_cast<double>(rows) * static_cast<double>(V) * static_cast<double>(D);
-  const double peak = 1e-12 * measure_limits(kDevice).operations;
+  const double peak = 1e-12 * limits_here().operations;
   std::printf(
       "{\"what\": \"head\", \"rows\": %ld, \"V\": %ld, \"D\": %ld, \"forward_ms\": %.2f, \"both_ms\": %.2f, "
       "\"four_gemms_ms\": %.2f, \"share\": %.3f, \"extra_mb\": %.0f, \"of_f32_logits\": %.4f}\n",
@@ -169,16 +199,34 @@ void head(const Arguments& args) {
       static_cast<double>(extra) * 1e-6, static_cast<double>(extra) / (4.0 * static_cast<double>(rows * V)));
 }
 
+void checkpoint(const Arguments& args) {
+  const std::string out = args.word("out", ""), like = args.word("like", "");
+  if (out.empty()) throw Error(ErrorKind::usage, "what=checkpoint: out=DIR is missing");
+  make_directories(out);
+  save_model(*random_model(config_of(args.word("shape", "q15b")), kDevice, {.dtype = Dtype::bf16}), out, like);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments args(argc, argv);
   const std::string what = args.word("what", "limits");
+  if (args.word("device", "cuda") == "emulated") kDevice = at::Device(at::kCPU);
   try {
+    variants();
     if (what == "limits") limits();
     if (what == "decode") decode(args);
     if (what == "train") train(args);
     if (what == "head") head(args);
+    if (what == "parts") {
+      print_parts(config_of(args.word("shape", "q15b")), kDevice, limits_here(), args.number("tokens", 4096),
+                  args.number("sequence", 1024));
+    }
+    if (what == "bits") {
+      print_bits(config_of(args.word("shape", "q15b")), kDevice,
+                 numbers_of(args.word("rows", "16,32,64,128,256,512,1024,4096,8448,16896")));
+    }
+    if (what == "checkpoint") checkpoint(args);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return error.exit_code();

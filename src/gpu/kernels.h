@@ -148,10 +148,10 @@ struct HeadStatsOfRows {
   const float* chosen;                                   // [R]
   float *logprob, *entropy, *confidence, *margin, *lse;  // [R]
 };
-// d loss / d logits of a tile, as kernels::row_gradient, in bf16 over the logits themselves: row r of the result begins
-// where row r of the logits does, so its stride is 2 `stride`.
+// d loss / d logits of some columns, as kernels::row_gradient, in bf16 over the logits themselves: row r of the result
+// begins where row r of the logits does, so its stride is 2 `stride`.
 struct HeadGradient {
-  int64_t rows, columns, stride;  // columns <= kHeadTile
+  int64_t rows, columns, stride;
   int64_t first_column;
   float inverse_temperature, inverse_vocab;
   const int32_t* target;       // [R]
@@ -165,6 +165,10 @@ struct SamplerState {
   uint32_t problem, response, sample;  // draw: index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
+struct SamplerRun {  // of all rows; where the device reads it, so that a recorded step serves every seed and step
+  uint64_t seed;
+  uint32_t step, unused = 0;
+};
 struct DeviceSampledToken {  // sampling/sampler.h's SampledToken
   int32_t token;
   float logprob, whole_logprob, entropy, confidence, logit;
@@ -174,9 +178,8 @@ struct DeviceSampledToken {  // sampling/sampler.h's SampledToken
 // on. What top_k, top_p and min_p leave, and in which order it is drawn from, is sampling/sampler.h's.
 struct SampleToken {
   int64_t rows, vocab, stride, tiles;
-  float inverse_temperature;  // 1 for greedy rows
-  uint64_t seed;
-  uint32_t step;
+  float inverse_temperature;        // 1 for greedy rows
+  const SamplerRun* run;            // [1]
   const float* logits;              // [R, V]
   const TileStats* of_tile;         // [R, tiles] at this temperature
   const TileStats* of_tile_greedy;  // [R, tiles] at temperature 1; nullptr: no row is greedy
@@ -272,5 +275,7 @@ const Table& device();
 // Why the current device cannot run that table, in the runtime's words: no image for its architecture, a driver too old
 // for the embedded PTX. Empty: it can.
 std::string refusal();
+// Whether kernels are put on the device while the one before them still runs, where it can (thread_block.h); on.
+void launch_early(bool wanted);
 
 }  // namespace ucas::gpu

@@ -179,25 +179,29 @@ struct HeadGradientRows {
     const bool counts = of.g != 0 || of.e != 0 || of.u != 0;
     const int64_t target = a.target[row] - a.first_column;
     float* logits = a.logits + row * a.stride;
-    typename ThreadBlock::template Local<LaneColumns> kept;  // the whole row is read before it is written over
-    thread_block.each([&](int lane) {
-      UCAS_UNROLL
-      for (int j = 0; j < kColumnsOfLane; ++j) {
-        const int column = lane + j * kThreads;
-        kept[lane].v[j] = counts && column < a.columns ? logits[column] : 0;
-      }
-    });
-    thread_block.each([&](int lane) {
-      UCAS_UNROLL
-      for (int j = 0; j < kColumnsOfLane; ++j) {
-        const int column = lane + j * kThreads;
-        if (column >= a.columns) continue;
-        float slope = counts ? without_target(kept[lane].v[j], of) : 0;
-        if (column == target) slope += of.g * of.inverse_temperature;
-        const Bf16 rounded = narrow(slope);
-        std::memcpy(reinterpret_cast<unsigned char*>(logits) + column * sizeof rounded, &rounded, sizeof rounded);
-      }
-    });
+    typename ThreadBlock::template Local<LaneColumns>
+        kept;  // a tile is read before it, or one before it, is written over
+    UCAS_ROLLED
+    for (int64_t first = 0; first < a.columns; first += kHeadTile) {
+      thread_block.each([&](int lane) {
+        UCAS_UNROLL
+        for (int j = 0; j < kColumnsOfLane; ++j) {
+          const int64_t column = first + lane + j * kThreads;
+          kept[lane].v[j] = counts && column < a.columns ? logits[column] : 0;
+        }
+      });
+      thread_block.each([&](int lane) {
+        UCAS_UNROLL
+        for (int j = 0; j < kColumnsOfLane; ++j) {
+          const int64_t column = first + lane + j * kThreads;
+          if (column >= a.columns) continue;
+          float slope = counts ? without_target(kept[lane].v[j], of) : 0;
+          if (column == target) slope += of.g * of.inverse_temperature;
+          const Bf16 rounded = narrow(slope);
+          std::memcpy(reinterpret_cast<unsigned char*>(logits) + column * sizeof rounded, &rounded, sizeof rounded);
+        }
+      });
+    }
   }
 
  private:
@@ -252,7 +256,7 @@ struct SampleRow {
 
   UCAS_ON_DEVICE double uniform_of(int64_t row) const {
     const SamplerState& state = a.state[row];
-    return uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.sample});
+    return uniform(SampleKey{a.run->seed, a.run->step, state.problem, state.response, state.sample});
   }
   UCAS_ON_DEVICE int width_of(int64_t tile) const {
     const int64_t left = a.vocab - tile * kHeadTile;

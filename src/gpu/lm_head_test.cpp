@@ -23,6 +23,7 @@ constexpr float kUntouched = 4711;
 constexpr int64_t kMargin = 8;
 constexpr uint64_t kSeed = 23;
 constexpr uint32_t kStep = 6;
+constexpr SamplerRun kRun{kSeed, kStep};
 
 // Rows of logits with some numbers between them that no kernel may read.
 struct Logits {
@@ -279,8 +280,7 @@ struct Drawing {
                             .stride = logits.stride,
                             .tiles = logits.tiles(),
                             .inverse_temperature = inverse,
-                            .seed = kSeed,
-                            .step = kStep,
+                            .run = &kRun,
                             .logits = logits.v.data(),
                             .of_tile = tiles.of_tile.data(),
                             .of_tile_greedy = any_greedy ? greedy.of_tile.data() : nullptr,

@@ -257,7 +257,8 @@ __global__ void __launch_bounds__(Kernel::kThreads, resident<Kernel>()) run_kern
   kernel(thread_block);
 }
 
-void check_launch(const char* kernel);  // throws what the runtime says
+void check_launch(const char* kernel, int status);  // throws what the runtime says of it, a cudaError_t
+bool launches_early();                              // launch_early() of kernels.h
 
 // What the runtime is told once of each kernel.
 struct Traits {
@@ -288,9 +289,8 @@ void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
   config.dynamicSmemBytes = kernel.shared_bytes();
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &early;
-  config.numAttrs = traits.waits ? 1 : 0;
-  cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel);
-  check_launch(name);
+  config.numAttrs = traits.waits && launches_early() ? 1 : 0;
+  check_launch(name, cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel));
 }
 
 #else

@@ -21,6 +21,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr uint64_t kSeed = 29;
 constexpr uint32_t kStep = 4;
+constexpr SamplerRun kRun{kSeed, kStep};
 
 struct Drawn {
   std::vector<DeviceSampledToken> sampled;
@@ -59,8 +60,7 @@ Drawn draw(const std::vector<std::vector<float>>& rows, const SamplingConfig& co
                           .stride = stride,
                           .tiles = tiles,
                           .inverse_temperature = inverse,
-                          .seed = kSeed,
-                          .step = kStep,
+                          .run = &kRun,
                           .logits = logits.data(),
                           .of_tile = at_temperature.data(),
                           .of_tile_greedy = greedy.empty() ? nullptr : at_one.data(),

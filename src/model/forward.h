@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "model/decoder.h"
 #include "model/weights.h"
@@ -39,6 +40,7 @@ at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
                                              const ModelOptions& options);
 // A CUDA device by own kernels, in bf16, or their CPU emulation; for models that suit them.
+std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& options);  // why not; empty: it suits
 bool suits_kernels(const ModelConfig& config, const ModelOptions& options);
 std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,
                                           const ModelOptions& options);

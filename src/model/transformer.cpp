@@ -13,12 +13,10 @@ namespace ucas {
 
 namespace {
 
-void say_slow_path(const ModelConfig& config, at::Device device) {
+// Said once: nothing else shows that a setting takes the slow path.
+void warn_of_slow_path(const ModelConfig& config, const ModelOptions& options, at::Device device) {
   static std::once_flag said;
-  std::call_once(said, [&] {
-    ucas::log(str(config.family->title, " on ", device.str(),
-                  ": runs by LibTorch's operations; the GPU kernels know no norms after attention and MLP"));
-  });
+  std::call_once(said, [&] { warn(slow_path(config, options, device.str())); });
 }
 
 // What runs where is decided here, and nowhere else.
@@ -29,7 +27,7 @@ Model::Parts parts_of(const ModelConfig& config, const Weights& weights, const M
   const bool kernels = path == Path::automatic && computes_by_hand(config, device, options);
   if (path == Path::emulated || kernels)
     return {make_gpu_forward(config, weights, options), make_gpu_head(weights.head)};
-  if (path == Path::automatic && config.family->block.norms_after) say_slow_path(config, device);
+  if (path == Path::automatic) warn_of_slow_path(config, options, device);
   return {make_aten_forward(config, weights, options), make_aten_head(weights.head)};
 }
 
@@ -41,6 +39,15 @@ std::unique_ptr<Model> view_of(Model& model, Path path) {
 
 bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options) {
   return device.is_cpu() || (has_kernels(device) && suits_kernels(config, options));
+}
+
+std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device) {
+  const std::string why = unsuited_for_kernels(config, options);
+  return str(config.family->title, " on ", device,
+             ": LibTorch's operations and autograd run instead of the GPU kernels (",
+             why.empty() ? "UCAS_GPU_KERNELS=off, or none of this build runs there" : why,
+             "): each sampled token costs ", human_bytes(4.0 * static_cast<double>(config.vocab_size)),
+             " of logits copied to the host and a wait for it, and a training keeps what autograd keeps");
 }
 
 std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options, Path path) {

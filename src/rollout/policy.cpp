@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "model/tensor/stream.h"
+#include "model/tensor/variants.h"
 #include "text/stop_texts.h"
 
 namespace ucas {
@@ -39,7 +41,47 @@ std::function<bool(const Episode&)> ends_at(const Tokenizer& tokenizer, const st
   return [stop = StopTexts(tokenizer, texts)](const Episode& s) { return stop.end(s.token); };
 }
 
+namespace {
+
+// As CUDA writes versions, 13000 for 13.0; 0: none. The driver is asked without CUDA's runtime, which a LibTorch for
+// CPUs has not, and which gives up where the driver is older than itself.
+int driver_version() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) return 0;
+  using Ask = int (*)(int*);
+  const auto ask = reinterpret_cast<Ask>(::dlsym(driver, "cuDriverGetVersion"));
+  int version = 0;
+  if (ask == nullptr || ask(&version) != 0) version = 0;
+  ::dlclose(driver);
+  return version;
+}
+int built_for() {
+  const auto& hooks = at::detail::getCUDAHooks();
+  return hooks.hasCUDART() ? static_cast<int>(hooks.versionCUDART()) : 0;
+}
+
+std::string cuda_version(int version) { return str(version / 1000, ".", version % 1000 / 10); }
+
+}  // namespace
+
+std::string no_cuda_device(int built_for, int driver) {
+  if (built_for == 0) {
+    return driver == 0 ? "this LibTorch is a build for CPUs"
+                       : str("this LibTorch is a build for CPUs, and the driver is for CUDA ", cuda_version(driver),
+                             ": install a build of LibTorch for CUDA ", driver / 1000);
+  }
+  const std::string own = str("this LibTorch is for CUDA ", cuda_version(built_for));
+  if (driver == 0) return own + ", and there is no NVIDIA driver (libcuda.so.1)";
+  if (driver / 1000 < built_for / 1000) {
+    return str(own, " and the driver for CUDA ", cuda_version(driver), ": update the driver to one for CUDA ",
+               built_for / 1000, ".0 or later, or install a LibTorch for CUDA ", driver / 1000);
+  }
+  return str(own, " and the driver for CUDA ", cuda_version(driver),
+             ", and it shows no device; look at nvidia-smi and at CUDA_VISIBLE_DEVICES");
+}
+
 at::Device parse_device(const std::string& name) {
+  variants();  // a word of UCAS_TRY that is none is refused before anything is loaded
   if (name == "cpu") return at::kCPU;
   int index = 0;
   if (name.starts_with("cuda:")) {
@@ -53,17 +95,16 @@ at::Device parse_device(const std::string& name) {
   }
   const int64_t there = visible_cuda_devices();
   if (index >= there) {
-    throw Error(ErrorKind::config,
-                str("device = \"", name, "\": ",
-                    there == 0 ? std::string("no CUDA device is usable here (a CPU build of LibTorch, or no "
-                                             "driver; `ucas doctor` tells)")
-                               : str("there are ", there, " CUDA devices, numbered from 0"),
-                    "; use device = \"cpu\""));
+    throw Error(ErrorKind::config, str("device = \"", name, "\": ",
+                                       there == 0 ? str("no CUDA device is usable here (",
+                                                        no_cuda_device(built_for(), driver_version()), ")")
+                                                  : str("there are ", there, " CUDA devices, numbered from 0"),
+                                       "; use device = \"cpu\""));
   }
   const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   make_current(device);
   // Sums are f32 in split GEMMs, too: cuBLAS may else add the parts in bf16 (docs/numerics.md).
-  at::globalContext().setAllowBF16ReductionCuBLAS(false);
+  at::globalContext().setAllowBF16ReductionCuBLAS(variants().bf16_reductions);
   return device;
 }
 

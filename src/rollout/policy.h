@@ -33,6 +33,9 @@ struct Policy {
   Tokenizer tokenizer;
 };
 
+// Why there is no CUDA device, and what to do: from the versions that LibTorch was built for and that the driver
+// serves, as CUDA writes them (13000 for 13.0; 0: none).
+std::string no_cuda_device(int built_for, int driver);
 // "cpu", "cuda" or "cuda:N", which becomes the current device; refuses one that is not there.
 at::Device parse_device(const std::string& name);
 int64_t visible_cuda_devices();

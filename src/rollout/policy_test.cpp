@@ -26,6 +26,20 @@ TEST(device_of_rank, cuda_is_the_device_with_the_ranks_number_on_its_host) {
   }
 }
 
+TEST(no_cuda_device, names_both_versions_and_what_to_install) {
+  EXPECT_EQ(no_cuda_device(13000, 12080),
+            "this LibTorch is for CUDA 13.0 and the driver for CUDA 12.8: update the driver to one for CUDA 13.0 or "
+            "later, or install a LibTorch for CUDA 12");
+  EXPECT_EQ(no_cuda_device(13000, 0), "this LibTorch is for CUDA 13.0, and there is no NVIDIA driver (libcuda.so.1)");
+  EXPECT_EQ(no_cuda_device(0, 0), "this LibTorch is a build for CPUs");
+  EXPECT_EQ(no_cuda_device(0, 12080),
+            "this LibTorch is a build for CPUs, and the driver is for CUDA 12.8: install a build of LibTorch for CUDA "
+            "12");
+  // The same major version serves, whichever is the later one.
+  EXPECT_NE(no_cuda_device(13010, 13000).find("shows no device"), std::string::npos);
+  EXPECT_NE(no_cuda_device(12060, 13000).find("shows no device"), std::string::npos);
+}
+
 TEST(cores, are_divided_among_processes_that_share_them) {
   const int64_t all = usable_cores();
   EXPECT_EQ(all, all_cores());

@@ -14,6 +14,7 @@ class CudaLibrary {
   virtual const gpu::Table& kernels() = 0;
   // Of a CUDA device. One warning says why where none runs.
   virtual bool runs_kernels(at::Device device) = 0;
+  virtual void launch_early(bool wanted) = 0;  // gpu/kernels.h
   virtual void make_current(at::Device device) = 0;
   virtual gpu::Stream stream_of(at::Device device) = 0;
   virtual void wait_for(at::Device device) = 0;

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "model/tensor/cuda_library.h"
+#include "model/tensor/variants.h"
 
 namespace ucas {
 
@@ -43,7 +44,11 @@ void* handle() {
 }
 
 CudaLibrary& needed() {
-  CudaLibrary* library = cuda_library();
+  static CudaLibrary* const library = [] {
+    CudaLibrary* found = cuda_library();
+    if (found != nullptr && !variants().early_launch) found->launch_early(false);
+    return found;
+  }();
   if (library != nullptr) return *library;
   throw Error(ErrorKind::device, "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
 }

@@ -4,6 +4,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <dlfcn.h>
 
+#include <atomic>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -102,7 +104,27 @@ class GraphRecorder final : public Recorder {
   explicit GraphRecorder(at::Device device)
       : device_(device), side_(recording_stream(device)), pool_(at::cuda::graph_pool_handle()) {}
 
+  // Early launches inside a capture are refused on some devices (sm_120): then they are given up for this process.
   std::unique_ptr<Recorded> record(const std::function<void()>& work) override {
+    static std::atomic<bool> tried = false;
+    if (tried) return record_once(work);
+    try {
+      auto recorded = record_once(work);
+      tried = true;
+      return recorded;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (tried.exchange(true)) throw;
+      warn(str(device_.str(), ": a decoding step could not be recorded (", printable(error.what(), 200),
+               "); it is tried once more without early launches"));
+      gpu::launch_early(false);
+      return record_once(work);
+    }
+  }
+
+ private:
+  std::unique_ptr<Recorded> record_once(const std::function<void()>& work) {
     wait_for_stream(device_);
     auto recorded = std::make_unique<RecordedGraph>();
     const c10::cuda::CUDAStreamGuard guard(side_);
@@ -118,7 +140,6 @@ class GraphRecorder final : public Recorder {
     return recorded;
   }
 
- private:
   const at::Device device_;
   const c10::cuda::CUDAStream side_;
   const c10::MempoolId_t pool_;
@@ -129,6 +150,7 @@ class LibTorchCuda final : public CudaLibrary {
  public:
   const gpu::Table& kernels() override { return gpu::device(); }
   bool runs_kernels(at::Device device) override { return runs_images(device); }
+  void launch_early(bool wanted) override { gpu::launch_early(wanted); }
   void make_current(at::Device device) override { c10::cuda::set_device(device.index()); }
   gpu::Stream stream_of(at::Device device) override { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
   void wait_for(at::Device device) override { wait_for_stream(device); }

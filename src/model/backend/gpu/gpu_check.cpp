@@ -266,8 +266,7 @@ void try_sample_token(CheckSide& side, const CheckShape& s) {
   const int64_t stride = s.V + gap_of(side, s);
   gpu::SampleToken a{
       .rows = R, .vocab = s.V, .stride = stride, .tiles = tiles, .inverse_temperature = kInverseTemperature};
-  a.seed = 23;
-  a.step = 6;
+  a.run = side.bytes(std::vector<gpu::SamplerRun>{{23, 6}});
   const at::Tensor logits = side.numbers(R * stride, 3);
   a.logits = logits.const_data_ptr<float>();
   gpu::HeadStatsOfTiles of{.rows = R, .columns = s.V, .stride = stride, .first_tile = 0, .tiles = tiles};

@@ -106,7 +106,9 @@ TEST(gpu_check, so_are_smaller_faults) {
   expect_found("sample", [](gpu::Table& table) {
     table.sample = [](gpu::Stream stream, const gpu::SampleToken& a) {
       gpu::SampleToken other = a;
-      ++other.step;
+      gpu::SamplerRun next = *a.run;
+      ++next.step;
+      other.run = &next;
       gpu::host().sample(stream, other);
     };
   });

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -64,7 +65,7 @@ class GpuDecoder final : public Decoder {
       UCAS_CHECK(cache_.reserve(lane.slot, lane.position + steps), "the KV cache must have room before a decode");
     }
     cache_.upload();
-    Step& step = step_for(n, furthest, any_greedy, lanes.front().key);
+    Step& step = step_for(n, furthest, any_greedy);
     fill(step, lanes);
     const int64_t size = step.rows.token.size(0);
     const at::Tensor sampled = on_host({steps, size, static_cast<int64_t>(sizeof(gpu::DeviceSampledToken) / 4)});
@@ -72,7 +73,7 @@ class GpuDecoder final : public Decoder {
       if (step.recorded) {
         step.recorded->play();
       } else {
-        play(step, any_greedy, lanes.front().key);
+        play(step, any_greedy);
       }
       sampled.select(0, i).copy_(step.sample.sampled(), /*non_blocking=*/true);
     }
@@ -90,29 +91,29 @@ class GpuDecoder final : public Decoder {
     return device_.is_cpu() ? at::empty(shape, at::kInt) : pinned(shape, at::kInt);
   }
 
-  void play(Step& step, bool any_greedy, const SampleKey& key) {
+  void play(Step& step, bool any_greedy) {
     const at::Tensor hidden = forward_.decode_rows(step.rows, cache_);
     const at::Tensor& w = head_.weight().compute;
     const at::Tensor logits = at::empty({hidden.size(0), w.size(0)}, hidden.options());
     gemm(hidden.to(w.scalar_type()), w, logits);
-    step.sample.run(logits, key, any_greedy, step.rows.token, step.rows.position);
+    step.sample.run(logits, any_greedy, step.rows.token, step.rows.position);
   }
 
-  Step& step_for(int64_t lanes, int64_t furthest, bool any_greedy, const SampleKey& key) {
+  Step& step_for(int64_t lanes, int64_t furthest, bool any_greedy) {
     const int64_t size = size_for(lanes), blocks = power_of_two(furthest / gpu::kBlockTokens + 1);
     auto& step = steps_[{size, blocks, any_greedy}];
     if (step) return *step;
     forward_.reach(cache_.length() + kStepsAhead);
     step = std::make_unique<Step>(forward_.kernels(), size, blocks, head_.weight().compute.size(0), sampling_);
     step->rows.slot.fill_(cache_.spare_slot());
-    if (!device_.is_cpu()) step->recorded = recorder_->record([&] { play(*step, any_greedy, key); });
+    if (!device_.is_cpu()) step->recorded = recorder_->record([&] { play(*step, any_greedy); });
     return *step;
   }
 
   // Lanes beyond n are padding: they decode at the beginning of the spare slot.
   void fill(const Step& step, std::span<const Lane> lanes) {
     const int64_t size = step.rows.token.size(0);
-    const at::Tensor host = at::zeros({3 + 4, size}, at::kInt);
+    const at::Tensor host = at::zeros({3 + 4 + 1, size}, at::kInt);  // sizes are at least kRowAlign
     auto* token = host.data_ptr<int32_t>();
     int32_t *position = token + size, *slot = position + size;
     auto* state = reinterpret_cast<gpu::SamplerState*>(slot + size);
@@ -124,11 +125,14 @@ class GpuDecoder final : public Decoder {
       slot[i] = static_cast<int32_t>(lane.slot);
       state[i] = step.sample.state_of(lane.key, lane.greedy);
     }
+    const gpu::SamplerRun of_run{lanes.front().key.seed, lanes.front().key.step};
+    std::memcpy(host.select(0, 7).data_ptr<int32_t>(), &of_run, sizeof(of_run));
     const at::Tensor there = device_.is_cpu() ? host : host.to(device_);
     step.rows.token.copy_(there.select(0, 0));
     step.rows.position.copy_(there.select(0, 1));
     step.rows.slot.copy_(there.select(0, 2));
     step.sample.state().view({-1}).copy_(there.narrow(0, 3, 4).view({-1}));
+    step.sample.of_run().view({-1}).copy_(there.select(0, 7).narrow(0, 0, sizeof(of_run) / 4));
   }
 
   GpuForward& forward_;

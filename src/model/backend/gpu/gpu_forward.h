@@ -15,7 +15,9 @@ struct DecodeRows {
 
 class GpuForward final : public Forward {
  public:
+  // `kernels`: those of the device where the weights lie, unless told.
   GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options);
+  GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options, const Kernels& kernels);
 
   at::Tensor hidden(const Packed& packed) override;
   std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override;

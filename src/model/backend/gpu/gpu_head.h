@@ -16,11 +16,12 @@ class DeviceSampler {
 
   gpu::SamplerState state_of(const SampleKey& key, bool greedy) const;
   // Where the keys of the rows' draws are put before, and what was sampled lies after, [rows] gpu::SamplerState and
-  // gpu::DeviceSampledToken as bytes.
+  // gpu::DeviceSampledToken as bytes; `of_run` what they share, one gpu::SamplerRun.
+  const at::Tensor& of_run() const { return of_run_; }
   const at::Tensor& state() const { return state_; }
   const at::Tensor& sampled() const { return sampled_; }
   // logits [rows, V] f32. With `token` and `position`, sampled tokens are fed there.
-  void run(const at::Tensor& logits, const SampleKey& key, bool any_greedy, const at::Tensor& token = {},
+  void run(const at::Tensor& logits, bool any_greedy, const at::Tensor& token = {},
            const at::Tensor& position = {}) const;
 
  private:
@@ -30,7 +31,7 @@ class DeviceSampler {
   float inverse_temperature_;
   bool all_greedy_;
   const SamplingConfig sampling_;
-  at::Tensor state_, sampled_;
+  at::Tensor of_run_, state_, sampled_;
 };
 SampledToken sampled_of(const gpu::DeviceSampledToken& token);
 

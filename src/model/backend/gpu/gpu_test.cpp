@@ -11,6 +11,7 @@
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/gemm/linear.h"
+#include "model/tensor/variants.h"
 #include "model/transformer.h"
 #include "support/engine/gpu_views.h"
 #include "support/engine/model_goldens.h"
@@ -124,35 +125,110 @@ TEST(gpu_model, an_adapter_learns_as_on_the_native_path) {
   }
 }
 
-TEST(gpu_model, the_head_says_of_rows_what_the_native_one_says) {
-  const at::Tensor weight = at::randn({5000, 64}).to(at::kBFloat16), hidden = at::randn({37, 64});
-  std::vector<int32_t> target;
-  for (int32_t i = 0; i < 37; ++i) target.push_back(i * 135 % 5000);
-  target[5] = 4999;
-  const auto gradients = [&](const Head& head, at::Device device) {
-    const at::Tensor h = hidden.detach().clone().to(device).requires_grad_(true);
-    const HeadStats s = head.stats(h, target, 0.7);
+// A head over random rows: its figures, then the gradients of rows and matrix.
+class HeadTrial {
+ public:
+  HeadTrial(int64_t rows, int64_t vocab)
+      : weight_(at::randn({vocab, 64}).to(at::kBFloat16)), hidden_(at::randn({rows, 64})) {
+    for (int64_t i = 0; i < rows; ++i) target_.push_back(static_cast<int32_t>(i * 135 % vocab));
+    target_[5] = static_cast<int32_t>(vocab - 1);
+  }
+  Matrix matrix(at::Device device) const {
+    Matrix m;
+    m.leaf = weight_.to(at::kFloat).to(device).requires_grad_(true);
+    m.compute = weight_.to(device);
+    return m;
+  }
+  std::vector<at::Tensor> gradients(const Head& head, at::Device device) const {
+    const at::Tensor h = hidden_.detach().clone().to(device).requires_grad_(true);
+    const HeadStats s = head.stats(h, target_, 0.7);
     (s.logprob.sum() * 0.3 + s.entropy.sum() * 0.2 - s.confidence.sum() * 0.1).backward();
     std::vector<at::Tensor> out;
     for (const at::Tensor& t : {s.logprob, s.entropy, s.confidence, s.logit, s.margin}) out.push_back(t.detach().cpu());
     out.push_back(h.grad().cpu());
     out.push_back(head.weight().leaf.grad().cpu());
     return out;
-  };
-  const auto matrix = [&](at::Device device) {
-    Matrix m;
-    m.leaf = weight.to(at::kFloat).to(device).requires_grad_(true);
-    m.compute = weight.to(device);
-    return m;
-  };
-  const std::vector<at::Tensor> want = gradients(*make_native_head(matrix(at::kCPU)), at::kCPU);
+  }
+  std::vector<at::Tensor> of_gpu(at::Device device, const Variants& variants = {}) const {
+    const VariantsForTest these(variants);
+    return gradients(*make_gpu_head(matrix(device)), device);
+  }
+
+ private:
+  const at::Tensor weight_, hidden_;
+  std::vector<int32_t> target_;
+};
+
+TEST(gpu_model, the_head_says_of_rows_what_the_native_one_says) {
+  const HeadTrial trial(37, 5000);
+  const std::vector<at::Tensor> want = trial.gradients(*make_native_head(trial.matrix(at::kCPU)), at::kCPU);
   const auto compare = [&](at::Device device) {
-    const std::vector<at::Tensor> got = gradients(*make_gpu_head(matrix(device)), device);
+    const std::vector<at::Tensor> got = trial.of_gpu(device);
     for (size_t i = 0; i < 5; ++i) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
     for (size_t i = 5; i < 7; ++i) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
   };
   compare(at::kCPU);
   if (testing::has_cuda()) compare(at::Device(at::kCUDA, 0));
+}
+
+TEST(gpu_model, kept_logits_give_the_same_bits_as_those_computed_again) {
+  for (const int64_t vocab : {5000, 2048, 4099}) {  // an odd one: rows of other lengths than their gradient's
+    const HeadTrial trial(37, vocab);
+    const std::vector<at::Tensor> again = trial.of_gpu(at::kCPU);
+    const std::vector<at::Tensor> kept = trial.of_gpu(at::kCPU, {.head = HeadLogits::kept});
+    const std::vector<at::Tensor> whole = trial.of_gpu(at::kCPU, {.head = HeadLogits::whole});
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_TRUE(kept[i].equal(again[i])) << vocab << " figure " << i;
+      EXPECT_LE(apart(whole[i], again[i]), 0.005) << vocab << " figure " << i;  // the CPU rounds each product to bf16
+    }
+    EXPECT_TRUE(whole[0].equal(again[0]));
+  }
+  const VariantsForTest kept({.head = HeadLogits::kept});
+  const auto head = make_gpu_head(HeadTrial(8, 100).matrix(at::kCPU));
+  EXPECT_EQ(head->rows_at_once(), 4096);
+}
+
+TEST(gpu_model, parts_of_many_rows_are_equal_and_say_the_same) {
+  const HeadTrial trial(4100, 70);
+  const std::vector<at::Tensor> want = trial.gradients(*make_native_head(trial.matrix(at::kCPU)), at::kCPU);
+  const std::vector<at::Tensor> got = trial.of_gpu(at::kCPU, {.head = HeadLogits::kept});  // too many to keep
+  for (size_t i = 0; i < 5; ++i) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
+  for (size_t i = 5; i < 7; ++i) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
+}
+
+TEST(gpu_model, joined_gradients_are_those_of_one_parameter_after_the_other) {
+  for (const char* name : {"gqa_tied", "qwen3"}) {
+    const Packed packed = testing::sequence_of(golden(name));
+    const auto twice = [&](const Variants& variants) {
+      const VariantsForTest these(variants);
+      const auto model = load_model(golden(name), at::kCPU, {.dtype = Dtype::bf16});
+      const auto view = emulated_view(*model);
+      backward_of(*view, packed);
+      backward_of(*view, packed);  // adds to what is there
+      std::vector<at::Tensor> gradients;
+      for (const NamedTensor& p : view->trainable()) gradients.push_back(p.tensor.grad());
+      return gradients;
+    };
+    const std::vector<at::Tensor> split = twice({}), joined = twice({.joined_gradients = true});
+    size_t aliased = 0;
+    for (size_t i = 0; i < split.size(); ++i) {
+      EXPECT_TRUE(split[i].equal(joined[i])) << name << " " << i;
+      aliased += joined[i].storage().nbytes() > joined[i].nbytes() ? 1 : 0;
+    }
+    EXPECT_GE(aliased, 5u) << name << ": q, k, v, gate and up lie in a matrix of theirs";
+  }
+}
+
+TEST(gpu_model, a_slow_path_says_why_and_what_it_costs) {
+  ModelConfig config;
+  config.vocab_size = 151936;
+  const std::string f32 = slow_path(config, {.dtype = Dtype::f32}, "cuda");
+  EXPECT_NE(f32.find("(they are for dtype = \"bf16\")"), std::string::npos) << f32;
+  EXPECT_NE(f32.find("594 KiB of logits copied"), std::string::npos) << f32;
+  config.hidden_size = 100;
+  EXPECT_NE(slow_path(config, {.dtype = Dtype::bf16}, "cuda").find("no multiple of 8"), std::string::npos);
+  config.hidden_size = 128;
+  EXPECT_NE(slow_path(config, {.dtype = Dtype::bf16}, "cuda").find("UCAS_GPU_KERNELS=off"), std::string::npos);
 }
 
 TEST(gpu_model, decoding_gives_the_logits_of_the_whole_sequence) {
