@@ -49,7 +49,7 @@ def form(name, body):
     if lines[0] != f"# {study['title']}":
         yield f"title {lines[0]!r}, expected {study['title']!r}"
     made = next((line for line in lines if line.startswith("Made by ")), "")
-    if not made.startswith(f"Made by `ucas study {name}`"):
+    if not re.match(rf"Made by `ucas study {re.escape(name)}(?: --base\.model \S+)?`", made):
         yield f"made by {made!r}"
     runs = study.get("seeds", 1)
     if study.get("base", {}).get("crossed"):
@@ -59,8 +59,9 @@ def form(name, body):
     table = [line.strip("|").split("|") for line in lines[lines.index(made) + 1:lines.index("", lines.index(made) + 2)] if line]
     shown = [re.sub(r"\\(\W|_)", r"\1", cell) for cell in table[0][1:]] if table else []  # without Markdown's escapes
     head = [cell.strip().removesuffix(" %") for cell in shown]
-    if head != study["columns"]:
-        yield f"columns {head}, expected {study['columns']}"
+    expected = [column.replace(":macro", ", macro") for column in study["columns"]]
+    if head != expected:
+        yield f"columns {head}, expected {expected}"
     if len(table) - 2 != rows_of(study):
         yield f"{len(table) - 2} rows, expected {rows_of(study)}"
     if len(study.get("runs", [])) > 1 and "| corrected p |" not in body:
