@@ -4,8 +4,9 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
-from support import (HANG, UCAS, check, clean, finish, path, same_bytes, small_task, start_ranks, ucas)
+from support import (HANG, HERE, UCAS, check, clean, finish, path, same_bytes, small_task, start_ranks, ucas)
 
 small_task()
 SFT = ["--model", path("base"), "--data", f"{path('task', 'sft_mixed.jsonl')},{path('task', 'sft_worked.jsonl')}", "--steps", "4,5",
@@ -98,12 +99,14 @@ check(got == [2, 2] and "rows (hash) = " in said[0] and not os.path.exists(path(
 QUESTIONS = [{"id": str(i), "problem": f"{i} + {i % 5}", "choices": [str(i + i % 5 + j) for j in range(2 + i % 3)], "answer": "A"} for i in range(60)]
 with open(path("choices.jsonl"), "w") as file:
     file.writelines(json.dumps(question) + "\n" for question in QUESTIONS)
-EVALUATE = ["evaluate", path("base"), "--template", "plain"]
-for name, words in (("test", ["--data", path("task", "test.jsonl"), "--samples", 3, "--max_tokens", 28]),
-                    ("choices", ["--data", path("choices.jsonl"), "--grader", "choice"])):
+subprocess.run([sys.executable, os.path.join(os.path.dirname(HERE), "support", "make_checkpoint.py"), path("letters", "base"), "--words",
+                "0,1,2,3,4,5,6,7,8,9, ,+,.,A,B,C,D,\n", "--hidden", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1",
+                "--intermediate", "64"], check=True)
+for name, words in (("test", [path("base"), "--data", path("task", "test.jsonl"), "--samples", 3, "--max_tokens", 28]),
+                    ("choices", [path("letters", "base"), "--data", path("choices.jsonl"), "--grader", "choice"])):
     for size in (1, 2, 3):
         out = f"evaluated-{name}-{size}"
-        on_ranks(size, [*EVALUATE, *words, "--out", path(out)], out)
+        on_ranks(size, ["evaluate", *words, "--template", "plain", "--out", path(out)], out)
         for file in (f"{name}.jsonl", f"{name}.outputs.jsonl"):
             at = os.path.join("base", "eval", file)
             check(same_bytes(path(f"evaluated-{name}-1", at), path(out, at)), f"{out}: {file} is that of one process")
@@ -111,7 +114,7 @@ for name, words in (("test", ["--data", path("task", "test.jsonl"), "--samples",
             figures = {key: value for key, value in json.load(file).items() if key not in ("seconds", "tokens_per_second")}
         first = figures if size == 1 else first
         check(figures == first, f"{out}: the figures are those of one process")
-got, said = finish(start_ranks(2, [*EVALUATE, "--data", path("task", "test.jsonl"), "--out", path("bad")],
+got, said = finish(start_ranks(2, ["evaluate", path("base"), "--template", "plain", "--data", path("task", "test.jsonl"), "--out", path("bad")],
                                of_rank={1: {"more": ("--code.cpu_seconds", 3)}}))
 check(got == [2, 2] and "code.cpu_seconds = " in said[0] and not os.path.exists(path("bad")), f"other limits for programs are refused: {said}")
 

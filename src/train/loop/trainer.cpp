@@ -377,7 +377,7 @@ void Trainer::save(bool needed) {
     if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
     if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
   }
-  failed_saves_.attempt(needed, [&] {
+  failed_saves_.attempt(needed, *t_.ranks, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.auxiliary_models, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
     if (t_.run.writes()) t_.run.note_saved();

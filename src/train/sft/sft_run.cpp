@@ -180,7 +180,7 @@ void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
 void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
   const bool stop = ranks_.any("whether to stop", stop_requested());
   if (!stop && progress.result.steps % config_.save_freq != 0) return;
-  failed_saves_.attempt(stop, [&] {
+  failed_saves_.attempt(stop, ranks_, [&] {
     save_checkpoint(*run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
   });
   if (!stop) return;

@@ -287,6 +287,11 @@ std::string state_text(const FoundCheckpoint& found) {
   return read_file(path_join(state_folder(found.path), kStateFile), kStateLimit);
 }
 
+// Whether every rank ends or goes on alike: an error that one has in a call itself is its own, and the others miss it.
+bool is_of_all(const Ranks& ranks, const Error& error) {
+  return ranks.alone() || dynamic_cast<const AgreedError*>(&error) != nullptr;
+}
+
 // No problem if the run can go on from there. Reads every byte.
 SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_state) {
   const SealCheck check = check_seal(found.path, true);
@@ -337,7 +342,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   try {
     write_checkpoint(save, state_json, model_files, more);
   } catch (const Error& failure) {
-    if (failure.kind() == ErrorKind::ranks) throw;
+    if (failure.kind() == ErrorKind::ranks || !is_of_all(ranks, failure)) throw;
     try {
       if (ranks.leads() && exists(save.temporary)) remove_all(save.temporary);
     } catch (const Error& error) {
@@ -352,11 +357,12 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   return save.target;
 }
 
-void FailedSaves::attempt(bool needed, const std::function<void()>& save) try {
+void FailedSaves::attempt(bool needed, const Ranks& ranks, const std::function<void()>& save) try {
   save();
   in_a_row_ = 0;
 } catch (const Error& error) {
-  if (error.kind() != ErrorKind::io || needed || ++in_a_row_ == kMostFailedSaves) throw;
+  const bool passes = error.kind() == ErrorKind::io && is_of_all(ranks, error) && !needed;
+  if (!passes || ++in_a_row_ == kMostFailedSaves) throw;
   count_warning(Warning::unsaved);
   warn(str(error.what(), "; going on without it (", in_a_row_, " of at most ", kMostFailedSaves - 1, " in a row)"));
 }

@@ -19,6 +19,7 @@
 
 #include "model/model.h"
 #include "records/run/run_directory.h"
+#include "sharding/ranks.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/optimizer/optimizer.h"
 #include "train/state/state_files.h"
@@ -49,10 +50,10 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
 std::string prefetched_of(const FoundCheckpoint& found);
 
 // Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
-// and one without which nothing would be kept (`needed`), is an error all the same.
+// and one without which nothing would be kept (`needed`), is an error all the same. So is one of this rank alone.
 class FailedSaves {
  public:
-  void attempt(bool needed, const std::function<void()>& save);
+  void attempt(bool needed, const Ranks& ranks, const std::function<void()>& save);
   // Error(ErrorKind::io, exit 74) if the last attempt failed, and nothing is to come after it.
   void check_last() const;
 
