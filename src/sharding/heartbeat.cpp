@@ -46,12 +46,15 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     if (self->rank_ != 0) std::thread([self] { self->watch(); }).detach();
   }
 
-  // Waits for the thread that has the store, unless that is silent.
-  void stop() {
+  // Waits for the thread that has the store, unless that is silent; rank 0 at a `calm` end for the others, too, which
+  // would miss its store.
+  void stop(bool calm) {
     std::unique_lock lock(guard_);
     stopping_ = true;
+    lingers_ = calm && rank_ == 0 && lost_.empty() && own_failure_.empty();
     wake_.notify_all();
-    wake_.wait_for(lock, lost_.empty() ? kAsked : kHeard + kBeat, [this] { return ended_; });
+    const std::chrono::seconds most = lingers_ ? patience_ + kAsked : lost_.empty() ? kAsked : kHeard + kBeat;
+    wake_.wait_for(lock, most, [this] { return ended_; });
   }
 
   void tell(const std::string& text) {
@@ -80,12 +83,13 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       for (;;) {
         std::string failure;
         int64_t asked = 0;
-        bool stopping = false;
+        bool stopping = false, lingers = false;
         {
           std::unique_lock lock(guard_);
           wake_.wait_for(lock, kBeat,
                          [&] { return stopping_ || asked_ > answered_ || (!own_failure_.empty() && !told_); });
           stopping = stopping_;
+          lingers = lingers_;
           asked = asked_;
           if (!told_) failure = own_failure_;
         }
@@ -94,6 +98,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
         } else {
           round(stopping);
         }
+        if (lingers) wait_for_others();
         const std::lock_guard lock(guard_);
         answered_ = asked;
         told_ = told_ || !failure.empty();
@@ -139,6 +144,14 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     return "";
   }
 
+  void wait_for_others() {
+    const auto until = Clock::now() + patience_;
+    for (int64_t r = 1; r < size_; ++r) {
+      const auto left = [&] { return store_->check({beat_of(r)}) && store_->get_to_str(beat_of(r)) == kLeft; };
+      while (!left() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
   void tell_others(const std::string& failure) {
     if (!store_->check({kLost})) store_->set(kLost, failure);
     if (rank_ == 0) wait_for_readers(size_ - 1);
@@ -171,7 +184,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   // Unless the next call of this rank ends it first.
   void end_process() {
     std::unique_lock lock(guard_);
-    if (wake_.wait_for(lock, kOwnEnd, [this] { return stopping_ || ended_ || !own_failure_.empty(); })) return;
+    if (wake_.wait_for(lock, kOwnEnd, [this] { return stopping_ || !own_failure_.empty(); })) return;
     end_with(lost_);
   }
 
@@ -180,7 +193,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     std::unique_lock lock(guard_);
     Clock::time_point before = Clock::now();
     for (;;) {
-      if (wake_.wait_for(lock, kBeat, [this] { return stopping_ || ended_; })) return;
+      if (wake_.wait_for(lock, kBeat, [this] { return stopping_ || ended_; })) return end_without_store(lock);
       const Clock::time_point now = Clock::now();
       if (now - before > 3 * kBeat) seen_ = now;  // this process stood still
       before = now;
@@ -188,6 +201,13 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
         end_with(str("rank 0: nothing was heard of it for ", patience_.count(), " s"));
       }
     }
+  }
+
+  // Rank 0 has ended. The call that this rank is in may wait for yet another one.
+  void end_without_store(std::unique_lock<std::mutex>& lock) {
+    if (stopping_ || patience_.count() == 0) return;
+    if (wake_.wait_for(lock, patience_, [this] { return stopping_ || !own_failure_.empty(); })) return;
+    end_with(lost_.empty() ? "rank 0: its store is gone" : lost_);
   }
 
   [[noreturn]] void end_with(const std::string& lost) const {
@@ -205,7 +225,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   Clock::time_point looked_ = Clock::now();  // of rank 0
   std::mutex guard_;                         // of what follows
   std::condition_variable wake_;
-  bool stopping_ = false, ended_ = false, told_ = false;
+  bool stopping_ = false, lingers_ = false, ended_ = false, told_ = false;
   int64_t asked_ = 0, answered_ = 0;
   std::string own_failure_, lost_;
   Clock::time_point seen_ = Clock::now();  // when the store answered
@@ -216,7 +236,7 @@ Heartbeat::Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_
   Beating::start(beating_);
 }
 
-Heartbeat::~Heartbeat() { beating_->stop(); }
+Heartbeat::~Heartbeat() { beating_->stop(std::uncaught_exceptions() == 0); }
 
 void Heartbeat::tell_failure(const std::string& text) { beating_->tell(text); }
 
