@@ -354,9 +354,13 @@ def charts(browser):
         before = set(os.listdir(saved))
         browser.run(f"document.querySelector({json.dumps(selector)}).focus()")
         browser.key("Enter")
-        wait_until(lambda: any(n.endswith(".svg") for n in set(os.listdir(saved)) - before), browser.process)
-        fresh = [n for n in set(os.listdir(saved)) - before if n.endswith(".svg")]
-        check(len(fresh) == 1, f"{selector}: a chart is saved as SVG")
+
+        def whole():  # the browser takes the name with an empty file, which the whole one replaces
+            names = [n for n in set(os.listdir(saved)) - before if n.endswith(".svg")]
+            return names if names and all(open(path("saved", n)).read().rstrip().endswith("</svg>") for n in names) else []
+
+        fresh = wait_until(whole, browser.process)
+        check(fresh and len(fresh) == 1, f"{selector}: a chart is saved as SVG")
         root = ElementTree.parse(os.path.join(saved, fresh[0])).getroot()
         check(root.tag.endswith("}svg") and len(list(root.iter())) > 10, f"{fresh[0]} is a drawing")
         text = open(os.path.join(saved, fresh[0])).read()
