@@ -191,14 +191,14 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
 }
 
 // One call, tried again like any request.
-HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body) const {
-  HttpClient client(servers_[server], std::max(config_.request_timeout, kTaking));
+HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body, double timeout) const {
+  HttpClient client(servers_[server], timeout);
   return ask_patiently(config_.retries, 0.25, [&] { return client.post(path, body, headers_with(api_key())); });
 }
 
 void ServedRollout::take_up(size_t server, const std::string& directory) const {
   for (const SamplerDialect::Call& step : dialect_->hand_over(directory, str(weights_))) {
-    const HttpReply reply = call(server, step.path, step.body);
+    const HttpReply reply = call(server, step.path, step.body, std::max(config_.request_timeout, kTaking));
     const std::string refused = reply.status == 200 ? dialect_->refuses(reply.body) : words_of(reply, api_key());
     if (refused.empty()) continue;
     const bool unknown = reply.status == 404;
@@ -219,11 +219,11 @@ std::vector<double> ServedRollout::own_scores(std::span<const int32_t> ids, size
 }
 
 // Asks until `take` finds nothing wrong with a reply; "" then, else why there is none.
-std::string ServedRollout::ask(size_t server, const std::string& body,
+std::string ServedRollout::ask(size_t server, const std::string& body, double timeout,
                                const std::function<std::string(const HttpReply&)>& take) const {
   std::string why;
   for (int64_t tries = 0; tries <= config_.retries; ++tries) {
-    const HttpReply reply = call(server, dialect_->path(), body);
+    const HttpReply reply = call(server, dialect_->path(), body, timeout);
     if (reply.status != 200) return words_of(reply, api_key());
     why = take(reply);
     if (why.empty()) break;
@@ -239,22 +239,23 @@ Episode ServedRollout::draw(size_t server) const {
                          .temperature = config_.temperature,
                          .seed = kKnownSeed};
   Episode sampled;
-  const std::string why =
-      ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, sampled); });
+  const std::string why = ask(server, dialect_->sample(asked), config_.request_timeout,
+                              [&](const HttpReply& reply) { return read(asked, reply, sampled); });
   if (why.empty()) return sampled;
   throw Error(ErrorKind::server, str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
 }
 
 std::vector<double> ServedRollout::known_scores(size_t server) const {
   std::vector<double> theirs;
-  const std::string why = ask(server, dialect_->score(known_), [&](const HttpReply& reply) {
-    try {
-      theirs = dialect_->scored(reply.body, known_);
-    } catch (const std::exception& problem) {
-      return str("a damaged reply (", printable(problem.what(), 120), ")");
-    }
-    return std::string();
-  });
+  const std::string why =
+      ask(server, dialect_->score(known_), std::max(config_.request_timeout, kTaking), [&](const HttpReply& reply) {
+        try {
+          theirs = dialect_->scored(reply.body, known_);
+        } catch (const std::exception& problem) {
+          return str("a damaged reply (", printable(problem.what(), 120), ")");
+        }
+        return std::string();
+      });
   if (why.empty()) return theirs;
   throw Error(ErrorKind::server, str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
 }

@@ -41,7 +41,7 @@ class ServedRollout final : public Rollouter {
   }  // mean |theirs - ours| of the known text, the largest server's
 
  private:
-  HttpReply call(size_t server, const std::string& path, const std::string& body) const;
+  HttpReply call(size_t server, const std::string& path, const std::string& body, double timeout) const;  // seconds
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
   void take_up(size_t server, const std::string& directory) const;
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
@@ -50,7 +50,7 @@ class ServedRollout final : public Rollouter {
   std::string acknowledged_by(size_t server) const;
   // `work` for every server, all at once; throws what the first of them threw.
   void on_all(const std::function<void(size_t server)>& work) const;
-  std::string ask(size_t server, const std::string& body,
+  std::string ask(size_t server, const std::string& body, double timeout,
                   const std::function<std::string(const HttpReply&)>& take) const;
   Episode draw(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
