@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "gpu/kernels.h"
@@ -543,6 +544,14 @@ TEST(gpu_rows, swiglu_and_its_backward_agree_with_the_cpu) {
       expect_same(in_place, d_gate_up.values(), what);
       expect_same(again, out.values(), what);
     }
+}
+
+// A launch narrows the size of its grid to 32 bits. Sizes are 64 bits wide, so that more would be fewer without a word.
+TEST(gpu_rows, more_thread_blocks_than_a_launch_takes_are_refused) {
+  EXPECT_NO_THROW(check_grid("swiglu", kMostBlocks));
+  const std::vector<Grid> larger = {{kMostBlocks.x + 1, 1, 1}, {1, kMostBlocks.y + 1, 1}, {1, 1, kMostBlocks.z + 1}};
+  for (const Grid& grid : larger) EXPECT_THROW(check_grid("swiglu", grid), Error);
+  EXPECT_THROW(host().embed(nullptr, {.rows = 1, .width = 512 * 65536}), Error);
 }
 
 TEST(gpu_rows, swiglu_of_large_gates_is_finite_and_nan_is_not_hidden) {

@@ -27,6 +27,7 @@
 // clang-format on
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -57,6 +58,11 @@ struct Grid {
   int64_t x = 1, y = 1, z = 1;
 };
 using Stream = void*;  // cudaStream_t; the CPU emulation takes none
+
+// Thread blocks of a launch, as every CUDA device takes them (CUDA C++ Programming Guide, "Technical Specifications per
+// Compute Capability"). A launch takes them as 32 bits: more would run as fewer.
+inline constexpr Grid kMostBlocks = {(int64_t{1} << 31) - 1, 65535, 65535};
+void check_grid(const char* kernel, Grid grid);  // throws where it is larger
 
 // --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -260,26 +266,40 @@ __global__ void __launch_bounds__(Kernel::kThreads, resident<Kernel>()) run_kern
 void check_launch(const char* kernel, int status);  // throws what the runtime says of it, a cudaError_t
 bool launches_early();                              // launch_early() of kernels.h
 
-// What the runtime is told once of each kernel.
-struct Traits {
-  bool waits;  // for the kernel before it, by itself
-};
+inline constexpr int kMostDevices = 64;
+
+// What the runtime is told once of each kernel and device: true where the kernel waits for the one before it, by
+// itself.
 template <class Kernel>
-Traits traits_of() {
-  int device = 0, most = 0;
+bool prepare_on(int device) {
+  constexpr const char* name = Kernel::kName;
+  int most = 0;
   cudaFuncAttributes of = {};
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  cudaFuncGetAttributes(&of, run_kernel<Kernel>);
+  check_launch(name, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  check_launch(name, cudaFuncGetAttributes(&of, run_kernel<Kernel>));
   const int room = most - static_cast<int>(of.sharedSizeBytes);  // more than a block gets unasked
-  cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
-  return {of.ptxVersion >= 90 && of.binaryVersion >= 90};
+  check_launch(name, cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+  return of.ptxVersion >= 90 && of.binaryVersion >= 90;
+}
+template <class Kernel>
+bool waits_by_itself() {
+  enum : signed char { unknown, no, yes };
+  static std::atomic<signed char> known[kMostDevices] = {};  // by device; twice at once gives the same
+  int device = 0;
+  check_launch(Kernel::kName, cudaGetDevice(&device));
+  if (device >= kMostDevices) return prepare_on<Kernel>(device);
+  signed char is = known[device].load(std::memory_order_acquire);
+  if (is == unknown) {
+    is = prepare_on<Kernel>(device) ? yes : no;
+    known[device].store(is, std::memory_order_release);
+  }
+  return is == yes;
 }
 
 template <class Kernel>
 void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  static const Traits traits = traits_of<Kernel>();
+  check_grid(name, grid);
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -289,7 +309,7 @@ void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
   config.dynamicSmemBytes = kernel.shared_bytes();
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &early;
-  config.numAttrs = traits.waits && launches_early() ? 1 : 0;
+  config.numAttrs = waits_by_itself<Kernel>() && launches_early() ? 1 : 0;
   check_launch(name, cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel));
 }
 
@@ -359,8 +379,9 @@ class HostThreadBlock {
 };
 
 template <class Kernel>
-void launch(Stream, Grid grid, const Kernel& kernel, const char*) {
+void launch(Stream, Grid grid, const Kernel& kernel, const char* name) {
   static_assert(Kernel::kThreads % 32 == 0 && Kernel::kThreads <= 1024);
+  check_grid(name, grid);
   for (int64_t z = 0; z < grid.z; ++z) {
     for (int64_t y = 0; y < grid.y; ++y) {
       for (int64_t x = 0; x < grid.x; ++x) {

@@ -114,6 +114,7 @@ void GpuRope::reach(int64_t position) {
     const at::Tensor host = at::from_blob(const_cast<float*>(from), {rows, table_.half()}, at::kFloat);
     return device_.is_cpu() ? host.clone() : host.to(device_);
   };
+  if (cos_.defined()) outgrown_.insert(outgrown_.end(), {cos_, sin_});
   cos_ = copy(table_.cosines(0));
   sin_ = copy(table_.sines(0));
 }

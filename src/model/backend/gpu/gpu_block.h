@@ -48,6 +48,8 @@ class GpuRope {
   RopeTable table_;
   at::Device device_;
   at::Tensor cos_, sin_;  // [positions, d / 2]
+  // Recorded steps of a decoder that lives on read where they were recorded. Each is at most half of the next.
+  std::vector<at::Tensor> outgrown_;
 };
 
 // Keys and values of a layer go there, too.

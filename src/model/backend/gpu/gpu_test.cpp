@@ -8,6 +8,7 @@
 
 #include <cstdio>
 
+#include "model/backend/gpu/gpu_block.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/gemm/linear.h"
@@ -229,6 +230,23 @@ TEST(gpu_model, a_slow_path_says_why_and_what_it_costs) {
   EXPECT_NE(slow_path(config, {.dtype = Dtype::bf16}, "cuda").find("no multiple of 8"), std::string::npos);
   config.hidden_size = 128;
   EXPECT_NE(slow_path(config, {.dtype = Dtype::bf16}, "cuda").find("UCAS_GPU_KERNELS=off"), std::string::npos);
+}
+
+// A recorded step reads where the table was when it was recorded, also after another pass has gone further.
+TEST(gpu_model, a_table_of_positions_that_has_grown_stands_where_it_was) {
+  ModelConfig config;
+  config.head_dim = 64;
+  GpuRope rope(config, at::kCPU);
+  rope.reach(10);
+  const float *cosines = rope.cosines(), *sines = rope.sines();
+  const int64_t numbers = 1024 * config.head_dim / 2;  // the first table's
+  rope.reach(5000);
+  rope.reach(50000);
+  ASSERT_NE(rope.cosines(), cosines);
+  for (int64_t i = 0; i < numbers; ++i) {
+    ASSERT_EQ(cosines[i], rope.cosines()[i]) << i;
+    ASSERT_EQ(sines[i], rope.sines()[i]) << i;
+  }
 }
 
 TEST(gpu_model, decoding_gives_the_logits_of_the_whole_sequence) {
