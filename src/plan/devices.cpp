@@ -22,6 +22,7 @@ struct GpuRow {
   double bf16, f32;  // operations a second, dense; f32 without TF32
   double bandwidth;
   double memory;
+  int64_t multiprocessors;
   bool nvlink = false;
   bool pcie5 = false;
 };
@@ -29,18 +30,18 @@ struct GpuRow {
 // bf16 with f32 sums, which GeForce cards do at half of their advertised rate.
 // clang-format off
 constexpr GpuRow kGpus[] = {
-    {"h100",       989e12,  67e12,   3.35e12,  80e9, true, true},   // SXM
-    {"h200",       989e12,  67e12,   4.8e12,   141e9, true, true},
-    {"gh200",      989e12,  67e12,   4.0e12,   96e9, true, true},   // with HBM3
-    {"b200",       2250e12, 75e12,   7.7e12,   180e9, true, true},
-    {"a100",       312e12,  19.5e12, 2.04e12,  80e9, true},
-    {"l4",         121e12,  30.3e12, 0.3e12,   24e9},
-    {"l40s",       362e12,  91.6e12, 0.864e12, 48e9},
-    {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9},
-    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9, false, true},
-    {"rtx3090",    71e12,   35.6e12, 0.936e12, 24e9},
-    {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9},
-    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9, false, true}};
+    {"h100",       989e12,  67e12,   3.35e12,  80e9, 132, true, true},   // SXM
+    {"h200",       989e12,  67e12,   4.8e12,   141e9, 132, true, true},
+    {"gh200",      989e12,  67e12,   4.0e12,   96e9, 132, true, true},   // with HBM3
+    {"b200",       2250e12, 75e12,   7.7e12,   180e9, 148, true, true},
+    {"a100",       312e12,  19.5e12, 2.04e12,  80e9, 108, true},
+    {"l4",         121e12,  30.3e12, 0.3e12,   24e9, 58},
+    {"l40s",       362e12,  91.6e12, 0.864e12, 48e9, 142},
+    {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9, 84},
+    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9, 188, false, true},
+    {"rtx3090",    71e12,   35.6e12, 0.936e12, 24e9, 82},
+    {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9, 128},
+    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9, 170, false, true}};
 // clang-format on
 
 // Bus bandwidth of a rank in the collectives of c10d, bytes a second. Assumptions, from what others measured: eight
@@ -107,6 +108,7 @@ Device gpu_named(const std::string& name, Dtype dtype) {
              .operations = dtype == Dtype::bf16 ? row.bf16 : row.f32,
              .bandwidth = row.bandwidth,
              .memory = static_cast<int64_t>(row.memory),
+             .multiprocessors = row.multiprocessors,
              .nvlink = row.nvlink,
              .host_link = row.pcie5 ? 50e9 : 25e9};
     // Of an H100 (docs/gpu.md), which every other one is taken to be like.

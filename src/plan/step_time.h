@@ -19,6 +19,7 @@ struct Device {
   double operations = 0;                       // a second, in dense GEMMs of the run's type; a multiply-add is two
   double bandwidth = 0;                        // bytes a second
   int64_t memory = 0;                          // bytes; 0: of the host
+  int64_t multiprocessors = 0;                 // of a GPU
   bool nvlink = false;                         // to the others of its host
   double link = 0;                             // bytes a second that a rank sends to another (set_link)
   double host_link = 0;                        // bytes a second from a GPU to its host

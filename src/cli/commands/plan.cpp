@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options/train_options.h"
 #include "plan/known_models.h"
+#include "plan/micro_batch.h"
 #include "plan/step_time.h"
 
 namespace ucas {
@@ -126,6 +127,7 @@ int run_plan(const Words& words) {
   } else {
     out(plan_text(plan, head, limits, lower));
     if (timed) out("\n" + time_text(time, device));
+    if (on_gpu) out(proposal_text(propose_micro_batch(config, models, device), config, device));
   }
   check_plan(plan, config, models, limits);
   return kDone;
