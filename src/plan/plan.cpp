@@ -50,6 +50,9 @@ class Planner {
     standing();
     auxiliary_models();
     generation();
+    // After the KV cache, whose room a training takes from its rule alone (usable_gpu).
+    always("device", m_.driver,
+           ranks_ > 1 ? "CUDA context, cuBLAS, NCCL: published" : "CUDA context, cuBLAS: published");
     passes();
     saving();
     allocator();

@@ -231,6 +231,20 @@ TEST(memory_plan, an_offloaded_optimizer_takes_buffers_of_a_gpu_and_its_state_of
   EXPECT_EQ(plan_memory(c, models).host, (m.masters + 3) / 4 + (m.moments + 3) / 4);
 }
 
+TEST(memory_plan, what_a_gpu_holds_beside_tensors_stands_in_every_phase_and_takes_nothing_of_the_cache) {
+  TrainConfig c = small_training();
+  PlannedModels models = models_of(c);
+  models.gpu = int64_t{80} << 30;
+  const MemoryPlan without = plan_memory(c, models);
+  models.driver = int64_t{1} << 30;
+  const MemoryPlan plan = plan_memory(c, models);
+  for (const char* phase : {"load", "generate", "score", "update", "save"}) {
+    EXPECT_EQ(bytes_of(plan, "device", phase), models.driver) << phase;
+  }
+  EXPECT_EQ(plan.cache_tokens, without.cache_tokens) << "the cache is that of the training";
+  EXPECT_EQ(plan.total(3), without.total(3) + models.driver);
+}
+
 TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_without) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
