@@ -276,7 +276,9 @@ class GlooRanks final : public Ranks {
       asked_for_device_ = true;
       called("joining the other ranks' devices", [&] {
         const auto make = reinterpret_cast<MakeDeviceGroup>(cuda_symbol(kMakeDeviceGroup));
-        if (make != nullptr) make(&device_group_, store_, rank_, size_, kPatience);
+        if (make != nullptr) {
+          make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank_, size_, kPatience);
+        }
       });
     }
     return device_group_ ? tensor : tensor.cpu();
