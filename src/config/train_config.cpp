@@ -78,6 +78,11 @@ void TrainConfig::validate_settings() const {
     refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
                did_you_mean(name, trackers)));
   }
+  if (update.wire == Wire::bf16 && update.reduce == Reduce::micro) {
+    refuse(
+        "update.wire = \"bf16\" with update.reduce = \"micro\": its bits are those of f32 for any number of ranks; set "
+        "update.wire = \"f32\" or update.reduce = \"sum\"");
+  }
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));

@@ -192,6 +192,15 @@ TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_
   EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 8 * kExchangeElements) << "two buffers of 64 MiB";
 }
 
+TEST(memory_plan, gradients_that_travel_in_bf16_take_two_buffers) {
+  TrainConfig c = small_training();
+  c.update.wire = Wire::bf16;
+  PlannedModels models = models_of(c);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 0) << "alone nothing travels";
+  models.ranks = 4;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 4 * small().parameter_count());
+}
+
 TEST(memory_plan, ranks_share_masters_and_moments_in_every_phase) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;

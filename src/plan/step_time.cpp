@@ -235,14 +235,16 @@ class TimePlanner {
     };
     const bool micro = c_.update.reduce == Reduce::micro;
     const double of_policy = passes(c_.update.gradients_by_owner(), static_cast<double>(c_.update.epochs), updates_);
-    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), of_policy, updates_);
+    const double wire = c_.update.wire == Wire::bf16 ? 0.5 : 1;
+    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), wire * of_policy, updates_);
     const ModelOptions beside = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);
-      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), passes(micro, 1, updates),
-                         updates);
+      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false),
+                         wire * passes(micro, 1, updates), updates);
     }
-    if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), passes(micro, 1, 1), 1);
+    if (needs_.prm)
+      models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), wire * passes(micro, 1, 1), 1);
     double rows = sampled_ * r() * kRowBytes / 12;
     if (needs_.divergence && updates_ > 1)
       rows += 2 * trained_ * r() * 8 * static_cast<double>(needs_.divergence->tokens);

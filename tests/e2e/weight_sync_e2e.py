@@ -11,7 +11,7 @@ from support import SamplingServer, check, clean, finish, path, rows, same_bytes
 HERE = os.path.dirname(os.path.realpath(__file__))
 STEPS = 3
 packages = glob.glob(os.path.join(HERE, "../../.venv/lib/python3*/site-packages"))
-WITH_TORCH = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), *packages])}
+WITH_TORCH = {**os.environ, "TORCH_CPP_LOG_LEVEL": "FATAL", "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), *packages])}
 if subprocess.run([sys.executable, "-W", "ignore", "-c", "import torch.distributed as d; assert d.is_gloo_available()"], env=WITH_TORCH,
                   capture_output=True).returncode != 0:
     print("skipped: no torch for Python here")
