@@ -250,19 +250,23 @@ std::vector<NamedTensor> stored_tensors(Model& model) {
 
 std::string stored_dtype(Model& model) { return model.adapter().empty() ? model.config().torch_dtype : "float32"; }
 
+std::vector<NamedTensor> tensors_saved(Model& model) {
+  std::vector<NamedTensor> saved = stored_tensors(model);
+  if (stored_dtype(model) == "bfloat16") {
+    for (const Bf16Copy& copy : model.bf16_copies())
+      for (NamedTensor& t : saved)
+        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
+  }
+  return saved;
+}
+
 namespace {
 
 void write_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes,
                  const MasterValues& values) {
   write_model_config(model.config(), directory, like);
-  std::vector<NamedTensor> stored = stored_tensors(model);
   const std::string dtype = stored_dtype(model);
-  if (values && dtype == "bfloat16") {
-    for (const Bf16Copy& copy : model.bf16_copies())
-      for (NamedTensor& t : stored)
-        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
-  }
-  const std::vector<TensorToStore> tensors = tensors_to_store(stored, values);
+  const std::vector<TensorToStore> tensors = tensors_to_store(tensors_saved(model), values);
   if (model.adapter().empty()) {
     write_weights(directory, tensors, dtype, shard_bytes);
   } else {

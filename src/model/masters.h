@@ -24,6 +24,9 @@ using KeptMasters = std::function<std::vector<bool>(const std::vector<NamedTenso
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& options,
                                   const KeptMasters& keeps);
 
+// What save_model() writes, by name: of leaves without values the bf16 copies, where files are bf16.
+std::vector<NamedTensor> tensors_saved(Model& model);
+
 // save_model() of a model some of whose leaves have no values: bf16 files take the bf16 copies, others ask `values`.
 void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values);
 

@@ -58,6 +58,14 @@ constexpr LinkRow kLinks[] = {{"nvlink", "NVLink", 300e9},
                               {"ethernet", "Ethernet of 100 Gbit/s", 10e9}};
 constexpr int64_t kRanksOfHost = 8;
 
+// Beside tensors, as others found it. A context with kernels loaded on demand: about 400 MB
+// (pytorch/pytorch#109888). A workspace of 32 MiB each for cuBLAS and cuBLASLt on Hopper and later (cuBLAS's
+// documentation of cublasSetWorkspace; 4 MiB before). A communicator of NCCL over NVLink: 688 MB of four A100
+// (NVIDIA/nccl#964). Its connections for an all-to-all: 1.06 to 4.34 GB on each of eight H100 (NVIDIA/nccl#1685), so
+// 0.47 GB for each other one of the host; what those between hosts take is not known.
+constexpr int64_t kContext = 400'000'000, kWorkspaces = int64_t{64} << 20;
+constexpr int64_t kCommunicator = 688'000'000, kAllToAllPeer = 470'000'000;
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 // Seconds of the quickest call within a sixth of a second: others may share this machine, and its clock takes its time
 // to rise.
@@ -144,6 +152,14 @@ void set_link(Device& device, const std::string& link, int64_t ranks) {
                                       " or a number of GB/s", did_you_mean(named, names)));
   }
   taken(given * 1e9, "");
+}
+
+int64_t driver_memory(const Device& device, int64_t ranks, bool by_owner) {
+  if (device.memory == 0) return 0;
+  int64_t bytes = kContext + kWorkspaces;
+  if (ranks > 1) bytes += kCommunicator;
+  if (by_owner) bytes += (std::min(ranks, kRanksOfHost) - 1) * kAllToAllPeer;
+  return bytes;
 }
 
 Device here_device(Dtype dtype, int64_t threads) {

@@ -50,6 +50,9 @@ class Planner {
     standing();
     auxiliary_models();
     generation();
+    // After the KV cache, whose room a training takes from its rule alone (usable_gpu).
+    always("device", m_.driver,
+           ranks_ > 1 ? "CUDA context, cuBLAS, NCCL: published" : "CUDA context, cuBLAS: published");
     passes();
     saving();
     allocator();
@@ -120,11 +123,12 @@ class Planner {
   Gradients gradients_of(const ModelMemory& m, Shard shard) const {
     const bool micro = c_.update.reduce == Reduce::micro, several = ranks_ > 1;
     if (!several) return {m.gradients, micro ? m.passing : 0, 0, micro ? ", and a block's of a micro-batch" : ""};
-    if (!micro && shard == Shard::moments) return {.always = m.gradients};
+    const int64_t in_bf16 = c_.update.wire == Wire::bf16 ? std::min(m.gradients, 4 * kExchangeElements) : 0;
+    if (!micro && shard == Shard::moments) return {.always = m.gradients, .exchanged = in_bf16};
     const int64_t own = share(m.gradients), all = shard == Shard::moments ? m.gradients : m.passing;
     const std::string note =
         str(", 1 / ", ranks_, shard == Shard::moments ? " and all of a micro-batch" : " and a block");
-    if (!micro) return {own, all - share(all), 0, note};
+    if (!micro) return {own, all - share(all), in_bf16, note};
     return {own, all, 2 * std::min(all, 4 * kExchangeElements), note};
   }
 

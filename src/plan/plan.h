@@ -24,6 +24,7 @@ struct PlannedModels {
   int64_t ranks = 1;            // processes: each samples its share and keeps its share of the moments (ZeRO-1)
   // Bytes that tensors may take of a GPU: keys and values take 3/4 of what stays free, the host's parts are left out.
   int64_t gpu = 0;
+  int64_t driver = 0;  // bytes of a GPU that no tensor has: driver_memory() of plan/step_time.h
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.

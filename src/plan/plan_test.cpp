@@ -192,6 +192,15 @@ TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_
   EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 8 * kExchangeElements) << "two buffers of 64 MiB";
 }
 
+TEST(memory_plan, gradients_that_travel_in_bf16_take_two_buffers) {
+  TrainConfig c = small_training();
+  c.update.wire = Wire::bf16;
+  PlannedModels models = models_of(c);
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 0) << "alone nothing travels";
+  models.ranks = 4;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 4 * small().parameter_count());
+}
+
 TEST(memory_plan, ranks_share_masters_and_moments_in_every_phase) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
@@ -229,6 +238,20 @@ TEST(memory_plan, an_offloaded_optimizer_takes_buffers_of_a_gpu_and_its_state_of
   }
   models.ranks = 4;
   EXPECT_EQ(plan_memory(c, models).host, (m.masters + 3) / 4 + (m.moments + 3) / 4);
+}
+
+TEST(memory_plan, what_a_gpu_holds_beside_tensors_stands_in_every_phase_and_takes_nothing_of_the_cache) {
+  TrainConfig c = small_training();
+  PlannedModels models = models_of(c);
+  models.gpu = int64_t{80} << 30;
+  const MemoryPlan without = plan_memory(c, models);
+  models.driver = int64_t{1} << 30;
+  const MemoryPlan plan = plan_memory(c, models);
+  for (const char* phase : {"load", "generate", "score", "update", "save"}) {
+    EXPECT_EQ(bytes_of(plan, "device", phase), models.driver) << phase;
+  }
+  EXPECT_EQ(plan.cache_tokens, without.cache_tokens) << "the cache is that of the training";
+  EXPECT_EQ(plan.total(3), without.total(3) + models.driver);
 }
 
 TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_without) {

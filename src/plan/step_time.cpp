@@ -1,6 +1,7 @@
 #include "plan/step_time.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/str.h"
@@ -183,8 +184,10 @@ class TimePlanner {
       phase("selection", epochs * pass(m_.policy, trained_ / ranks_, 1, 1, d_.forward),
             "by the policy before each update");
     if (needs_.divergence && updates_ > 1) divergence(epochs);
-    phase("update", epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update),
-          str(std::llround(updates_), updates_ == 1 ? " update" : " updates"));
+    const double used = used_by_waves(updates_ / epochs);
+    phase("update", epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update) / used,
+          str(std::llround(updates_), updates_ == 1 ? " update" : " updates",
+              used < 1 ? str("; waves of micro-batches use ", percent(used, 0), " of the ranks' time") : ""));
     // Gradients are written, summed and read, weights read and written with their copies, moments read and written.
     const auto trained = static_cast<double>(memory.trained);
     const double bytes = trained * (8 + (8 + (c_.dtype == Dtype::bf16 ? 2 : 0) + 4) / ranks_) +
@@ -198,6 +201,17 @@ class TimePlanner {
     phase("offload", updates_ * moved / d_.host_link,
           str(human_bytes(moved), " each way in every update, at ", fixed(d_.host_link * 1e-9, 0),
               " GB/s (assumed), both ways at once"));
+  }
+
+  // Share of the ranks' time that "micro" uses: its last wave of micro-batches is not full
+  // (train/signals/balanced_pack.h has how many there are). "sum" packs as many for each rank.
+  double used_by_waves(double mini_batches) const {
+    if (c_.update.reduce != Reduce::micro || ranks_ == 1) return 1;
+    const double tokens = trained_ / mini_batches * (p() + r());
+    const auto count = static_cast<uint64_t>(std::ceil(tokens / static_cast<double>(c_.update.micro_batch_tokens)));
+    const uint64_t multiple = std::max<uint64_t>(std::bit_floor(count) / 2, 1);
+    const auto rounded = static_cast<double>((count + multiple - 1) / multiple * multiple);
+    return rounded / (std::ceil(rounded / ranks_) * ranks_);
   }
 
   // Micro-batches of a rank in so many updates.
@@ -221,14 +235,16 @@ class TimePlanner {
     };
     const bool micro = c_.update.reduce == Reduce::micro;
     const double of_policy = passes(c_.update.gradients_by_owner(), static_cast<double>(c_.update.epochs), updates_);
-    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), of_policy, updates_);
+    const double wire = c_.update.wire == Wire::bf16 ? 0.5 : 1;
+    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), wire * of_policy, updates_);
     const ModelOptions beside = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);
-      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), passes(micro, 1, updates),
-                         updates);
+      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false),
+                         wire * passes(micro, 1, updates), updates);
     }
-    if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), passes(micro, 1, 1), 1);
+    if (needs_.prm)
+      models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), wire * passes(micro, 1, 1), 1);
     double rows = sampled_ * r() * kRowBytes / 12;
     if (needs_.divergence && updates_ > 1)
       rows += 2 * trained_ * r() * 8 * static_cast<double>(needs_.divergence->tokens);

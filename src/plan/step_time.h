@@ -42,6 +42,10 @@ Device here_device(Dtype dtype, int64_t threads);
 // PCIe up to 8 ranks, InfiniBand or Ethernet between hosts beyond. All but a number are assumptions (devices.cpp).
 void set_link(Device& device, const std::string& link, int64_t ranks);
 
+// Bytes of a GPU beside its tensors: CUDA context, cuBLAS workspaces, NCCL's buffers of one of `ranks`. What others
+// published (devices.cpp), not measured here. `by_owner`: ranks exchange by all-to-all. 0 on the CPU.
+int64_t driver_memory(const Device& device, int64_t ranks, bool by_owner);
+
 // Mean tokens; 0: as long as the config allows.
 struct MeanLengths {
   double prompt = 0, response = 0;

@@ -63,6 +63,35 @@ TEST(step_time, an_offloaded_optimizer_pays_the_link_to_the_host_in_every_update
   EXPECT_NEAR(seconds(plan_time(c, models, h100, {}), "offload"), 2 * moved / 4 / 50e9, 1e-6);
 }
 
+TEST(step_time, a_last_wave_of_micro_batches_that_is_not_full_costs_the_rest_of_it) {
+  TrainConfig c = large_step();
+  Device h100 = gpu_named("h100", Dtype::bf16);
+  set_link(h100, "", 32);
+  PlannedModels models = of_1_5b(c);
+  models.ranks = 32;
+  const int64_t tokens =
+      c.update.mini_batch_size * c.rollout.n * (c.data.max_prompt_length + c.rollout.response_length);
+  c.update.micro_batch_tokens = tokens / 48 + 1;
+  const double sum = seconds(plan_time(c, models, h100, {}), "update");
+  c.update.reduce = Reduce::micro;
+  EXPECT_NEAR(sum / seconds(plan_time(c, models, h100, {}), "update"), 0.75, 1e-9) << "one and a half waves";
+  models.ranks = 16;
+  c.update.reduce = Reduce::sum;
+  const double three = seconds(plan_time(c, models, h100, {}), "update");
+  c.update.reduce = Reduce::micro;
+  EXPECT_EQ(seconds(plan_time(c, models, h100, {}), "update"), three);
+}
+
+TEST(device, ranks_hold_buffers_of_nccl_beside_tensors_and_more_where_all_send_to_all) {
+  const Device h100 = gpu_named("h100", Dtype::bf16);
+  EXPECT_EQ(driver_memory(Device{.name = "cpu"}, 8, true), 0);
+  const int64_t one = driver_memory(h100, 1, false);
+  EXPECT_GT(one, 400'000'000);
+  EXPECT_EQ(driver_memory(h100, 8, false) - one, 688'000'000);
+  EXPECT_EQ(driver_memory(h100, 8, true) - driver_memory(h100, 8, false), 7 * 470'000'000LL);
+  EXPECT_EQ(driver_memory(h100, 16, true), driver_memory(h100, 8, true)) << "of the peers of its host alone";
+}
+
 TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchange) {
   const TrainConfig c = large_step();
   Device h100 = gpu_named("h100", Dtype::bf16);

@@ -24,6 +24,10 @@ inline constexpr int64_t kCheckedOf = 16;
 enum class SampledBy { native, sglang, vllm };
 constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
 
+// How servers get weights: from a directory that they see, too, or in a group of c10d with this process.
+enum class WeightSyncBy { disk, nccl, gloo };
+constexpr std::array<const char*, 3> names(WeightSyncBy) { return {"disk", "nccl", "gloo"}; }
+
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
   double temperature = 1.0;
@@ -37,7 +41,8 @@ struct TrainRolloutConfig {
   bool carry_over = false;        // of prompts that passed beyond those that a step needs
   int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
   SampledBy backend = SampledBy::native;
-  std::vector<std::string> servers;     // their addresses
+  std::vector<std::string> servers;  // their addresses
+  WeightSyncBy weight_sync = WeightSyncBy::disk;
   std::string served_model;             // its name there; "" = the only one
   int64_t requests = 32;                // in flight
   int64_t retries = 10;                 // of one request

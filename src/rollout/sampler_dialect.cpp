@@ -98,6 +98,45 @@ class Sglang final : public SamplerDialect {
   }
 
   const char* needs() const override { return "SGLang 0.5 has it"; }
+
+  std::vector<std::string> info_paths() const override { return {"/server_info", "/get_server_info"}; }
+
+  // A worker's rank is the first one of its server and its number among those that share tensors: SGLang counts no
+  // others.
+  int64_t ranks_in(const std::string& info) const override {
+    const Json said = parse_json(info, "reply");
+    for (const char* other : {"pp_size", "dp_size"}) {
+      if (const int64_t n = said.value(other, int64_t{1}); n != 1) {
+        throw std::runtime_error(str(other, " = ", n, ": only servers of tensor parallel workers join a group"));
+      }
+    }
+    const int64_t ranks = said.at("tp_size").get<int64_t>();
+    if (ranks < 1 || ranks > 1024) throw std::runtime_error(str("tp_size = ", ranks));
+    return ranks;
+  }
+
+  Call join_group(const Group& group) const override {
+    return {"/init_weights_update_group", json_text(Json{{"master_address", group.address},
+                                                         {"master_port", group.port},
+                                                         {"rank_offset", group.first_rank},
+                                                         {"world_size", group.size},
+                                                         {"group_name", group.name},
+                                                         {"backend", group.backend}})};
+  }
+
+  Call receive(const Group& group, const Bucket& bucket) const override {
+    Json body{{"names", bucket.names},
+              {"dtypes", std::vector<std::string>(bucket.names.size(), bucket.dtype)},
+              {"shapes", bucket.shapes},
+              {"group_name", group.name},
+              {"flush_cache", !bucket.version.empty()}};
+    if (!bucket.version.empty()) body["weight_version"] = bucket.version;
+    return {"/update_weights_from_distributed", json_text(body)};
+  }
+
+  Call leave_group(const Group& group) const override {
+    return {"/destroy_weights_update_group", json_text(Json{{"group_name", group.name}})};
+  }
 };
 
 // vLLM's OpenAI-compatible interface with what it adds: token ids in and out, log-probs of the prompt. Weights of a
@@ -171,6 +210,18 @@ class Vllm final : public SamplerDialect {
 };
 
 }  // namespace
+
+namespace {
+
+[[noreturn]] void no_group() { check_failed("rollout.weight_sync", "its servers join no group", __FILE__, __LINE__); }
+
+}  // namespace
+
+std::vector<std::string> SamplerDialect::info_paths() const { no_group(); }
+int64_t SamplerDialect::ranks_in(const std::string& /*info*/) const { no_group(); }
+SamplerDialect::Call SamplerDialect::join_group(const Group& /*group*/) const { no_group(); }
+SamplerDialect::Call SamplerDialect::receive(const Group& /*group*/, const Bucket& /*bucket*/) const { no_group(); }
+SamplerDialect::Call SamplerDialect::leave_group(const Group& /*group*/) const { no_group(); }
 
 std::unique_ptr<SamplerDialect> make_dialect(SampledBy sampler, const std::string& model) {
   UCAS_CHECK(sampler != SampledBy::native, "expected a rollout backend with servers");

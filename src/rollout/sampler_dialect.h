@@ -51,6 +51,24 @@ class SamplerDialect {
   virtual std::vector<Call> hand_over(const std::string& directory, const std::string& version) const = 0;
   virtual std::string refuses(const std::string& body) const = 0;
   virtual const char* needs() const = 0;  // how a server must be started to have these calls
+
+  // Weights by a group of c10d instead of a directory (rollout/weight_sync). Only SGLang's joins one; the others'
+  // throw.
+  struct Group {
+    std::string name, backend, address;  // of rank 0, and by which of "nccl" and "gloo"
+    int64_t port = 0, size = 1, first_rank = 1;
+  };
+  struct Bucket {
+    std::vector<std::string> names;
+    std::vector<std::vector<int64_t>> shapes;
+    std::string dtype;    // of all, as PyTorch names it
+    std::string version;  // "": others follow before these weights are whole
+  };
+  virtual std::vector<std::string> info_paths() const;      // any of these answers; the first that is known
+  virtual int64_t ranks_in(const std::string& info) const;  // of the group; throws where it cannot join
+  virtual Call join_group(const Group& group) const;        // answers once it has joined
+  virtual Call receive(const Group& group, const Bucket& bucket) const;  // answers once it has loaded what came
+  virtual Call leave_group(const Group& group) const;
 };
 
 // `model`: the name that the server knows it by.

@@ -79,6 +79,32 @@ TEST(sampler_dialect, what_is_asked_names_ids_limits_and_a_seed) {
   EXPECT_EQ(vllm.at("return_token_ids"), true);
 }
 
+// As SGLang's http_server and io_struct name them.
+TEST(sampler_dialect, a_group_of_sglang_is_joined_by_name_rank_and_size_and_told_what_comes) {
+  const auto dialect = make_dialect(SampledBy::sglang, "");
+  const SamplerDialect::Group group{
+      .name = "g", .backend = "nccl", .address = "10.0.0.1", .port = 29500, .size = 5, .first_rank = 3};
+  const SamplerDialect::Call join = dialect->join_group(group);
+  EXPECT_EQ(join.path, "/init_weights_update_group");
+  EXPECT_EQ(Json::parse(join.body),
+            Json::parse(R"({"master_address": "10.0.0.1", "master_port": 29500, "rank_offset": 3,
+      "world_size": 5, "group_name": "g", "backend": "nccl"})"));
+  SamplerDialect::Bucket bucket{.names = {"a", "b"}, .shapes = {{2, 3}, {4}}, .dtype = "bfloat16"};
+  const SamplerDialect::Call first = dialect->receive(group, bucket);
+  EXPECT_EQ(first.path, "/update_weights_from_distributed");
+  EXPECT_EQ(Json::parse(first.body),
+            Json::parse(R"({"names": ["a", "b"], "dtypes": ["bfloat16", "bfloat16"], "shapes": [[2, 3], [4]],
+      "group_name": "g", "flush_cache": false})"))
+      << "what follows belongs to the same weights";
+  bucket.version = "7";
+  EXPECT_EQ(Json::parse(dialect->receive(group, bucket).body).at("weight_version"), "7");
+  EXPECT_EQ(Json::parse(dialect->receive(group, bucket).body).at("flush_cache"), true);
+  EXPECT_EQ(dialect->ranks_in(R"({"tp_size": 4, "pp_size": 1, "dp_size": 1})"), 4);
+  EXPECT_ANY_THROW(dialect->ranks_in(R"({"tp_size": 4, "pp_size": 2})")) << "its workers would share ranks";
+  EXPECT_ANY_THROW(dialect->ranks_in(R"({"tp_size": 0})"));
+  EXPECT_ANY_THROW(dialect->ranks_in("[]"));
+}
+
 TEST(sampled_bytes, responses_come_back_to_the_bit_and_torn_ones_are_refused) {
   std::vector<Episode> sampled(2);
   sampled[0] = {.job = 3, .sample = 1, .finished = true, .token = {4, 5}, .logprob = {-0.0f, -1.5f}};

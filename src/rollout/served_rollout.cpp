@@ -96,6 +96,9 @@ ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std
     name = only_model(reply, servers_[0].text(), words_of(reply, api_key()));
   }
   dialect_ = make_dialect(config.backend, name);
+  if (config.weight_sync != WeightSyncBy::disk) {
+    sync_ = std::make_unique<WeightSync>(config, servers_, *dialect_, model.device());
+  }
 }
 
 ServedRollout::~ServedRollout() = default;
@@ -321,11 +324,10 @@ void ServedRollout::on_all(const std::function<void(size_t server)>& work) const
   if (failed) std::rethrow_exception(failed);
 }
 
-void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
-                              const MasterValues& values) {
-  expect(weights);
+void ServedRollout::hand_over_by_disk(const std::string& folder, const std::string& model_files,
+                                      const MasterValues& values) {
   make_directories(folder);
-  const std::string name = str("step-", weights), target = path_join(folder, name);
+  const std::string name = str("step-", weights_), target = path_join(folder, name);
   const std::string temporary = path_join(folder, ".tmp");
   for (const std::string& old : {temporary, target}) {
     if (exists(old)) remove_all(old);
@@ -336,6 +338,10 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
   on_all([&](size_t server) { take_up(server, seen); });
+}
+
+// Whether every server computes with the weights of now.
+void ServedRollout::check_weights() {
   if (known_.empty()) {
     known_ = known_prompt_;
     const Episode sampled = draw(0);
@@ -350,8 +356,19 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   on_all([&](size_t server) { drawn[server] = draw(server); });
   for (size_t server = 0; server < servers_.size(); ++server) check_drawn(server, drawn[server]);
   before_ = ours;
+}
+
+void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
+                              const MasterValues& values) {
+  expect(weights);
+  if (sync_) {
+    sync_->send(model_, weights, values);
+    return check_weights();
+  }
+  hand_over_by_disk(folder, model_files, values);
+  check_weights();
   for (const std::string& old : list_directory(folder)) {
-    if (old != name) remove_all(path_join(folder, old));
+    if (old != str("step-", weights)) remove_all(path_join(folder, old));
   }
 }
 

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "rollout/rollouter.h"
 #include "rollout/sampler_dialect.h"
+#include "rollout/weight_sync.h"
 
 namespace ucas {
 
@@ -29,9 +30,9 @@ class ServedRollout final : public Rollouter {
 
   // Responses are of these weights from now on, and one that says otherwise is none.
   void expect(int64_t weights) { weights_ = weights; }
-  // Writes the model's weights of now to FOLDER/step-N and has every server take them, all at once; removes those
-  // before. Error ("server", exit 75) where one does not answer, refuses, or computes with others.
-  // `values` as save_model() has it.
+  // Writes the model's weights of now to FOLDER/step-N and has every server take them, all at once, and removes those
+  // before; or broadcasts them (rollout.weight_sync). Error ("server", exit 75) where one does not answer, refuses, or
+  // computes with others. `values` as save_model() has it.
   void hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
                  const MasterValues& values = nullptr);
 
@@ -44,6 +45,8 @@ class ServedRollout final : public Rollouter {
   HttpReply call(size_t server, const std::string& path, const std::string& body, double timeout) const;  // seconds
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
   void take_up(size_t server, const std::string& directory) const;
+  void hand_over_by_disk(const std::string& folder, const std::string& model_files, const MasterValues& values);
+  void check_weights();
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
   void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);
   void check_drawn(size_t server, const Episode& sampled) const;
@@ -61,8 +64,9 @@ class ServedRollout final : public Rollouter {
   const std::vector<int32_t> known_prompt_, stop_ids_;
   const int64_t token_budget_;
   std::unique_ptr<SamplerDialect> dialect_;
-  std::vector<int32_t> known_;  // the known text: the prompt and a response to it
-  std::vector<double> before_;  // our log-probs of it at the last hand-over
+  std::unique_ptr<WeightSync> sync_;  // null: by a directory
+  std::vector<int32_t> known_;        // the known text: the prompt and a response to it
+  std::vector<double> before_;        // our log-probs of it at the last hand-over
   int64_t weights_ = 0;
   int64_t tried_again_ = 0;
   double difference_ = 0;

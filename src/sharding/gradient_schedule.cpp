@@ -79,24 +79,30 @@ class OverRanks : public GradientSchedule {
 // update.reduce = "sum": all at once, then one sum over ranks.
 class Summed final : public OverRanks {
  public:
-  Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients)
-      : OverRanks(ranks, metrics), gradients_(std::move(gradients)) {}
+  Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients, Wire wire)
+      : OverRanks(ranks, metrics), gradients_(std::move(gradients)), wire_(wire) {}
   void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
   void finish() override {
-    ranks_.all_reduce("summing gradients", gradients_);
+    if (wire_ == Wire::bf16) {
+      ranks_.all_reduce_bf16("summing gradients", gradients_);
+    } else {
+      ranks_.all_reduce("summing gradients", gradients_);
+    }
     sum_metrics();
   }
 
  private:
   const std::vector<at::Tensor> gradients_;
+  const Wire wire_;
 };
 
 // And update.shard = "gradients": a block's gradients go to their owners as the backward pass leaves it.
 class SummedShards final : public OverRanks {
  public:
   SummedShards(Ranks& ranks, std::span<double> metrics, Model& model, std::span<const NamedTensor> parameters,
-               const std::vector<int64_t>& owners)
-      : OverRanks(ranks, metrics), shards_(model, parameters, owners, ranks, {Reduce::sum, Shard::gradients}) {}
+               const Among& among)
+      : OverRanks(ranks, metrics),
+        shards_(model, parameters, among.owners, ranks, {Reduce::sum, Shard::gradients, among.wire}) {}
   // As many passes on every rank, with or without work.
   void learn(int64_t micros, const Work& work) override {
     shards_.begin();
@@ -176,9 +182,9 @@ std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model
   if (!among.several()) return std::make_unique<Local>(parameters);
   Ranks& ranks = *among.ranks;
   if (among.shard == Shard::gradients) {
-    return std::make_unique<SummedShards>(ranks, metrics, model, parameters, among.owners);
+    return std::make_unique<SummedShards>(ranks, metrics, model, parameters, among);
   }
-  return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters));
+  return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters), among.wire);
 }
 
 }  // namespace ucas

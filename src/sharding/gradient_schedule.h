@@ -27,6 +27,7 @@ struct Among {
   Ranks* ranks = nullptr;  // null: this process alone
   Reduce reduce = Reduce::sum;
   Shard shard = Shard::moments;
+  Wire wire = Wire::f32;             // of gradients, by `sum`
   std::vector<int64_t> owners = {};  // by parameter (Optimizer::owners()); alone: none
 
   bool several() const { return ranks != nullptr && !ranks->alone(); }

@@ -76,6 +76,9 @@ void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int
   broadcast(what, of_ranks);
 }
 
+void Ranks::all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) { all_reduce(what, tensors); }
+void Ranks::reduce_bf16(const char* what, OfRanks to) { reduce(what, to); }
+
 bool Ranks::any(const char* what, bool mine) {
   const std::vector<std::string> all = all_gather(what, mine ? "1" : "");
   return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });

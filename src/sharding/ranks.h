@@ -56,6 +56,11 @@ class Ranks {
   // 0, then of rank 1, .., of rank givers - 1. `to` has the same shapes on all ranks; from rank `givers` on its values
   // are not read. `sums` are like to[r]. f32, contiguous, on one device.
   virtual void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) = 0;
+  // all_reduce() and reduce() by half the bytes. Each rank's values of f32 are rounded to bf16 once and added in f32,
+  // in the order of ranks; all_reduce_bf16() rounds the sum once more, reduce_bf16() leaves what rank r has itself as
+  // it is.
+  virtual void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors);
+  virtual void reduce_bf16(const char* what, OfRanks to);
   // In place: what is of rank r becomes r's on all.
   virtual void broadcast(const char* what, OfRanks from) = 0;
   void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);

@@ -2,6 +2,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -37,7 +38,17 @@ struct Header {
 };
 constexpr size_t kNameBytes = 64;
 
-enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, send, add_in_order };
+enum class Kind : char {
+  barrier,
+  all_gather,
+  all_reduce,
+  reduce,
+  broadcast,
+  send,
+  add_in_order,
+  all_reduce_bf16,
+  reduce_bf16
+};
 
 uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
   uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
@@ -166,7 +177,29 @@ class GlooRanks final : public Ranks {
     int64_t longest = 0;
     for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
     const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
-    for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
+    for (int64_t first = 0; first < longest; first += most) {
+      add_some_in_order(what, to, sums, {givers, at::kFloat, true}, {first, most});
+    }
+  }
+
+  void reduce_bf16(const char* what, OfRanks to) override {
+    const at::NoGradGuard no_grad;
+    begin(Kind::reduce_bf16, what, bytes_in(to));
+    int64_t longest = 0;
+    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
+    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
+    for (int64_t first = 0; first < longest; first += most) {
+      add_some_in_order(what, to, to[static_cast<size_t>(rank_)], {size_, at::kBFloat16, false}, {first, most});
+    }
+  }
+
+  void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) override {
+    const at::NoGradGuard no_grad;
+    begin(Kind::all_reduce_bf16, what, bytes_in(tensors));
+    const int64_t all = elements_in(tensors);
+    for (int64_t first = 0; first < all; first += kExchangeElements) {
+      sum_some_bf16(what, tensors, {first, std::min(kExchangeElements, all - first)});
+    }
   }
 
   using Ranks::broadcast;
@@ -208,10 +241,42 @@ class GlooRanks final : public Ranks {
         c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
   }
 
+  // All-to-all of slices, each summed by one rank, then all-gather of the sums.
+  void sum_some_bf16(const char* what, std::span<const at::Tensor> tensors, const Elements& some) {
+    const int64_t slice = (some.most + size_ - 1) / size_;
+    const at::TensorOptions options = tensors[0].options().requires_grad(false);
+    at::Tensor out = carried(at::zeros({slice * size_}, options.dtype(at::kBFloat16)));
+    int64_t at = 0;
+    each_part(tensors, some, [&](const at::Tensor& part, size_t, int64_t) {
+      out.narrow(0, at, part.numel()).copy_(part);
+      at += part.numel();
+    });
+    bytes_ += 2 * at;
+    at::Tensor in = at::empty_like(out);
+    std::vector<int64_t> even;
+    called(what, [&] { group_of({out}).alltoall_base(in, out, even, even)->wait(); });
+    const at::Tensor sum = at::zeros({slice}, out.options().dtype(at::kFloat));
+    for (int64_t r = 0; r < size_; ++r) sum.add_(in.narrow(0, r * slice, slice));
+    std::vector<at::Tensor> mine{sum.to(at::kBFloat16)};
+    std::vector<std::vector<at::Tensor>> sums(1);
+    for (int64_t r = 0; r < size_; ++r) sums[0].push_back(out.narrow(0, r * slice, slice));
+    called(what, [&] { group_of(mine).allgather(sums, mine)->wait(); });
+    at = 0;
+    each_part(tensors, some, [&](const at::Tensor& part, size_t, int64_t) {
+      part.copy_(out.narrow(0, at, part.numel()));
+      at += part.numel();
+    });
+  }
+
+  struct Adding {
+    int64_t givers;
+    at::ScalarType wire;
+    bool own;  // what is here for this rank itself is added, too; else it is in `sums` already
+  };
   // These elements of each owner's list.
-  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
+  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, const Adding& adding,
                          const Elements& some) {
-    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(givers);
+    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(adding.givers);
     std::vector<int64_t> sent(to.size()), received(to.size());
     int64_t all_sent = 0, all_received = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -219,7 +284,7 @@ class GlooRanks final : public Ranks {
       if (self < n) all_sent += sent[r] = some.among(elements_in(to[r]));
       if (r < n) all_received += received[r] = some.among(elements_in(to[self]));
     }
-    const at::TensorOptions options = any_of(to).options().requires_grad(false);
+    const at::TensorOptions options = any_of(to).options().requires_grad(false).dtype(adding.wire);
     const at::Tensor out = at::empty({all_sent}, options), in = at::empty({all_received}, options);
     int64_t at = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -235,6 +300,7 @@ class GlooRanks final : public Ranks {
     if (!carried_in.is_same(in)) in.copy_(carried_in);
     at = 0;
     for (size_t r = 0; r < n; ++r) {
+      if (r == self && !adding.own) continue;
       each_part(sums, some, [&](const at::Tensor& sum, size_t i, int64_t first) {
         const int64_t count = sum.numel();
         sum.add_(r == self ? to[self][i].view({-1}).narrow(0, first, count) : in.narrow(0, at, count));
@@ -276,7 +342,9 @@ class GlooRanks final : public Ranks {
       asked_for_device_ = true;
       called("joining the other ranks' devices", [&] {
         const auto make = reinterpret_cast<MakeDeviceGroup>(cuda_symbol(kMakeDeviceGroup));
-        if (make != nullptr) make(&device_group_, store_, rank_, size_, kPatience);
+        if (make != nullptr) {
+          make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank_, size_, kPatience);
+        }
       });
     }
     return device_group_ ? tensor : tensor.cpu();

@@ -112,6 +112,49 @@ TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_other
   }
 }
 
+at::Tensor rounded(const at::Tensor& value) { return value.to(at::kBFloat16).to(at::kFloat); }
+
+TEST(ranks, sums_by_bf16_round_each_rank_once_and_add_in_f32) {
+  for (const int64_t size : {2, 3, 4}) {
+    const int64_t large = size == 4 ? kExchangeElements + 1001 : 5000;  // in two exchanges, or one
+    const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
+      const auto flat = [&](int64_t rank) { return in_order_of(rank, size, large)[0]; };
+      std::vector<at::Tensor> all = flat(ranks.rank());
+      std::vector<at::Tensor> expected = flat(0);
+      for (at::Tensor& one : expected) one.zero_();
+      for (int64_t r = 0; r < size; ++r) {
+        for (size_t i = 0; i < all.size(); ++i) expected[i].add_(rounded(flat(r)[i]));
+      }
+      int64_t before = ranks.bytes();
+      ranks.all_reduce_bf16("all", all);
+      if (ranks.bytes() - before != 2 * (7 + large)) return "all-reduce sends something else";
+      for (size_t i = 0; i < all.size(); ++i) {
+        if (!all[i].equal(rounded(expected[i]))) return str("all-reduce: other bits of ", i);
+      }
+      std::vector<std::vector<at::Tensor>> to = in_order_of(ranks.rank(), size, large);
+      const auto self = static_cast<size_t>(ranks.rank());
+      expected = in_order_of(ranks.rank(), size, large)[self];
+      for (int64_t r = 0; r < size; ++r) {
+        if (r == ranks.rank()) continue;
+        const auto theirs = in_order_of(r, size, large)[self];
+        for (size_t i = 0; i < expected.size(); ++i) expected[i].add_(rounded(theirs[i]));
+      }
+      before = ranks.bytes();
+      ranks.reduce_bf16("by owner", to);
+      const std::vector<int64_t> owned = {7 + large, 0, 300, 0};
+      int64_t others = 0;
+      for (int64_t r = 0; r < size; ++r) others += r == ranks.rank() ? 0 : owned[static_cast<size_t>(r)];
+      if (size == 2) others = ranks.rank() == 0 ? 0 : 7 + large;
+      if (ranks.bytes() - before != 2 * others) return "reduce sends something else";
+      for (size_t i = 0; i < expected.size(); ++i) {
+        if (!to[self][i].equal(expected[i])) return str("reduce: other bits of ", i);
+      }
+      return "";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
+  }
+}
+
 // Parameters of different sizes; the gradient of step s is the same on every rank.
 struct RanksTrained {
   std::vector<NamedTensor> parameters;

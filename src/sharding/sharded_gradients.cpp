@@ -133,7 +133,9 @@ void ShardedGradients::give(Leaves& leaves) {
                        [this, to = std::move(to), sums = std::move(sums), givers = givers_] {
                          const at::NoGradGuard no_grad;
                          const OneThread one(beside_);
-                         if (how_.reduce == Reduce::sum) {
+                         if (how_.reduce == Reduce::sum && how_.wire == Wire::bf16) {
+                           ranks_.reduce_bf16("summing gradients of a block", to);
+                         } else if (how_.reduce == Reduce::sum) {
                            ranks_.reduce("summing gradients of a block", to);
                          } else {
                            ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers);

@@ -29,6 +29,7 @@ class ShardedGradients final : public BackwardHook {
   struct How {
     Reduce reduce = Reduce::sum;
     Shard shard = Shard::gradients;
+    Wire wire = Wire::f32;
   };
   // `owners`, by parameter: who keeps its gradient and its moments (Optimizer::owners()); empty: rank 0. `parameters`
   // are the model's, maybe not all, and maybe some beside it.

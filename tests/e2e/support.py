@@ -140,10 +140,10 @@ def finish(processes):
 class SamplingServer:
     """tests/support/sampling_server.py in a process of its own, with the base model."""
 
-    def __init__(self, speaks="sglang", *words):
+    def __init__(self, speaks="sglang", *words, env=None):
         self.speaks = speaks
         self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--as",
-                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True)
+                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True, env=env)
         self.address = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
 
     def stop(self):

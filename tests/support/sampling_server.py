@@ -5,14 +5,19 @@ be told to be at fault.
     sampling_server.py UCAS --as sglang|vllm --model DIR [--fault NAME] [--faults N]
 
 Faults of the hand-over: "ignore" acknowledges weights and keeps those it has, "unversioned" takes them and names others,
-"refuse" says no. Faults of replies, each request's first N of them: stall, drop, damaged, cut, 429, 500, fewer, outside,
+"refuse" says no. Where weights come by a group of torch.distributed (it needs PyTorch then): "absent" never joins, "larger" joins one
+of another size, "pipeline" has workers that none can join, "unknown" has left it, "dies" ends amid the weights of step 1. Faults of
+replies, each request's first N of them: stall, drop, damaged, cut, 429, 500, fewer, outside,
 lengths, abort, positive; "mixed" takes them in turn, "always NAME" never ends. Prints its port; on SIGTERM what it did, as
 one line of JSON."""
 import argparse
+import atexit
 import collections
+import datetime
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -77,8 +82,86 @@ def take(directory, version):
     return True
 
 
+class WeightGroup:
+    """This server's place in a group of torch.distributed, and what came in it. As SGLang's workers have it: the store of the
+    address, its keys under the group's name, and a new group of that name beside any others."""
+
+    def __init__(self, asked):
+        import torch.distributed as dist
+        from torch.distributed import distributed_c10d as c10d
+        rank, size, name = asked["rank_offset"], asked["world_size"] + (1 if OPTIONS.fault == "larger" else 0), asked["group_name"]
+        limit = datetime.timedelta(seconds=600)
+        store = dist.TCPStore(asked["master_address"], asked["master_port"], size, is_master=False, timeout=limit,
+                              wait_for_workers=False)
+        self.name = name
+        self.group, _ = c10d._new_process_group_helper(size, rank, [], c10d.Backend(asked["backend"]), dist.PrefixStore(name, store),
+                                                       group_name=name, timeout=limit)
+        c10d._world.pg_group_ranks[self.group] = {i: i for i in range(size)}
+        self.weights = {}
+
+    def receive(self, asked):
+        import torch
+        import torch.distributed as dist
+        for name, dtype, shape in zip(asked["names"], asked["dtypes"], asked["shapes"], strict=True):
+            tensor = torch.empty(shape, dtype=getattr(torch, dtype))
+            if OPTIONS.fault == "dies" and asked.get("weight_version") == "1" and len(self.weights) == len(asked["names"]) // 2:
+                BACKEND.stop()
+                shutil.rmtree(SCRATCH, ignore_errors=True)
+                os._exit(9)
+            dist.broadcast(tensor, src=0, group=self.group)
+            self.weights[name] = tensor
+        if asked["flush_cache"]:
+            self.load(asked["weight_version"])
+
+    def load(self, version):
+        """By a directory like the one before, with what came in place of its tensors."""
+        folder = tempfile.mkdtemp(prefix="received-", dir=SCRATCH)
+        for file in os.listdir(OPTIONS.model):
+            if not file.endswith((".safetensors", ".safetensors.index.json")):
+                shutil.copy(os.path.join(OPTIONS.model, file), folder)
+        write_safetensors(os.path.join(folder, "model.safetensors"), self.weights)
+        self.weights = {}
+        take(folder, version)
+
+
+DTYPES = {"torch.float32": "F32", "torch.bfloat16": "BF16", "torch.float16": "F16"}
+
+
+def write_safetensors(path, tensors):
+    import torch
+    header, data = {}, b""
+    for name, tensor in tensors.items():
+        begin = len(data)
+        data += bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())
+        header[name] = {"dtype": DTYPES[str(tensor.dtype)], "shape": list(tensor.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
 class Answers(Handler):
+    def group_call(self, asked):
+        """True where it is one of the calls of a group of torch.distributed."""
+        global GROUP
+        if self.path == "/init_weights_update_group":
+            if OPTIONS.fault == "absent":
+                return self.stall() or True
+            GROUP = WeightGroup(asked)
+        elif self.path == "/update_weights_from_distributed":
+            if OPTIONS.fault == "unknown" or GROUP is None or asked["group_name"] != GROUP.name:
+                self.reply(400, {"success": False, "message": f"Group {asked['group_name']} not in []."})
+                return True
+            GROUP.receive(asked)
+        elif self.path == "/destroy_weights_update_group":
+            GROUP = None
+        else:
+            return False
+        self.reply(200, {"success": True, "message": "Succeeded."})
+        return True
+
     def do_GET(self):
+        if OPTIONS.speaks == "sglang" and self.path == "/get_server_info":
+            return self.reply(200, {"tp_size": 1, "pp_size": 2 if OPTIONS.fault == "pipeline" else 1, "dp_size": 1})
         if OPTIONS.speaks == "vllm" and self.path == "/v1/models":
             return self.reply(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
         self.reply(404, {"detail": "Not Found"})
@@ -89,6 +172,8 @@ class Answers(Handler):
         with LOCK:
             COUNTS[self.path] += 1
         if OPTIONS.speaks == "sglang":
+            if self.group_call(asked):
+                return
             if self.path == "/update_weights_from_disk":
                 good = take(asked["model_path"], asked["weight_version"])
                 said = "Succeeded to update model weights." if good else "Failed to load the weights"
@@ -194,6 +279,9 @@ OPTIONS = parser.parse_args()
 LOCK = threading.Lock()
 COUNTS, TRIES = collections.Counter(), collections.Counter()
 VERSION = "default"
+GROUP = None
+SCRATCH = tempfile.mkdtemp(prefix="sampling-server-")
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 BACKEND = Backend(OPTIONS.model)
 server = Server(("127.0.0.1", 0), Answers)
 print(server.server_address[1], flush=True)

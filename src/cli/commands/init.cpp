@@ -140,6 +140,7 @@ PlannedModels models_of(const TrainConfig& config, const std::string& directory,
     models = planned_models(config, found.config);
   }
   models.gpu = gpu ? fit.memory : 0;
+  if (fit.device) models.driver = driver_memory(*fit.device, 1, false);
   return models;
 }
 

@@ -117,6 +117,7 @@ int run_plan(const Words& words) {
   }
   models.ranks = options.gpus;
   models.gpu = on_gpu ? limits.memory : 0;
+  if (on_gpu) models.driver = driver_memory(device, options.gpus, config.update.reduce == Reduce::micro);
   head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
                    options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
   const MemoryPlan plan = plan_memory(config, models);

@@ -328,6 +328,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .among = {.ranks = t_.ranks.get(),
                                                             .reduce = c.update.reduce,
                                                             .shard = c.update.shard,
+                                                            .wire = c.update.wire,
                                                             .owners = t_.optimizer->owners()}}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();

@@ -231,9 +231,10 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
         own += owners[i] == ranks.rank() ? elements : 0;
       }
       const int64_t metrics = sizeof(LossMetrics);
-      for (const Reduce reduce : {Reduce::micro, Reduce::sum}) {
+      for (const auto& [reduce, wire] : {std::pair(Reduce::micro, Wire::f32), std::pair(Reduce::sum, Wire::f32),
+                                         std::pair(Reduce::sum, Wire::bf16)}) {
         for (const Shard shard : {Shard::moments, Shard::gradients}) {
-          const Among among{.ranks = &ranks, .reduce = reduce, .shard = shard, .owners = owners};
+          const Among among{.ranks = &ranks, .reduce = reduce, .shard = shard, .wire = wire, .owners = owners};
           const ObjectiveInput in = of.input(1, among);  // 9 micro-batches, and 2 that are silent
           const int64_t before = ranks.bytes(), r = ranks.rank();
           accumulate_gradients(*model, in);
@@ -241,6 +242,9 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
           const int64_t mine = (9 - r + size - 1) / size, read = std::max<int64_t>(2 - r + size - 1, 0) / size;
           int64_t expected = 4 * mine * (n - own) + (mine + read) * metrics;
           if (reduce == Reduce::sum) expected = 4 * n * (shard == Shard::moments ? 1 : (9 + size - 1) / size) + metrics;
+          if (wire == Wire::bf16) {
+            expected = 2 * (shard == Shard::moments ? n : (n - own) * ((9 + size - 1) / size)) + metrics;
+          }
           if (ranks.bytes() - before != expected)
             return str(word_of(shard), ", ", static_cast<int>(reduce), ": ", ranks.bytes() - before, " for ", expected);
         }

@@ -12,6 +12,10 @@ FakeServer::FakeServer(const std::string& checkpoint) : model_(load_model(checkp
   server_.post("/generate", [this](const std::string& body, const HttpHeaders&) { return generate(body); });
   server_.post("/update_weights_from_disk",
                [this](const std::string& body, const HttpHeaders&) { return take_weights(body); });
+  server_.get("/get_server_info", [this](const std::string&, const HttpHeaders&) -> HttpAnswer {
+    if (ranks == 0) return {.status = 404, .body = "{}"};
+    return {.body = Json{{"tp_size", ranks.load()}}.dump()};
+  });
   port_ = server_.bind("127.0.0.1", 0);
   thread_ = std::thread([this] { server_.run(); });
 }

@@ -25,6 +25,8 @@ class FakeServer {
 
   // Of the next so many replies to samples.
   std::atomic<int> damaged{0}, refused{0}, outside{0};
+  // Its workers, as it says; 0: it does not say.
+  std::atomic<int> ranks{0};
   // Weights are acknowledged, and those from before are kept.
   std::atomic<bool> keeps_weights{false};
   // Called when weights are handed over, before they are taken.
