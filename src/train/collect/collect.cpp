@@ -59,15 +59,15 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.limits.ends = c.ends;
   request.limits.should_stop = c.should_stop;
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
-  if (c.rewards.begins()) {
-    request.sink.on_own_response = [&](const Episode& s) {
-      const int64_t p = candidates[s.job].problem;
-      c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s.token, s.finished); });
-    };
-  }
+  request.sink.on_own_response = [&](const Episode& s) {
+    const int64_t p = candidates[s.job].problem;
+    c.rewards.begin(c.data.problems[p], key_of(p, s.sample),
+                    [&c, ids = s.token, finished = s.finished] { return text_of(c, ids, finished); });
+  };
   for (Episode& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    candidate.text.push_back(text_of(c, s.token, s.finished));
+    const GradedEarly* begun = c.rewards.begun(key_of(candidate.problem, s.sample));
+    candidate.text.push_back(begun != nullptr ? begun->text : text_of(c, s.token, s.finished));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
