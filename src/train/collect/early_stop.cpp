@@ -89,7 +89,7 @@ bool EarlyStop::passes_for_certain(Sampled& group, const Problem& problem) const
   const bool mixed_alone = rule_.low <= 0 && rule_.high >= 1 && !rule_.untruncated;
   if (mixed_alone && config_.objective.keep_metric == KeepMetric::acc && group.right && group.wrong) return true;
   if (std::ssize(group.response) < config_.rollout.n) return false;
-  rewards_.settle({problem, group.text, group.response});
+  rewards_.score({problem, group.text, group.response});
   return passes(rule_, outcome_of(group.response, config_.objective.keep_metric));
 }
 

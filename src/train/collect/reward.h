@@ -49,7 +49,7 @@ class Rewards {
   bool is_graded(const Key& key) const { return early_.graded(key); }  // of what was begun: begun() would not wait
   bool is_slow(const Problem& problem) const { return graders_.for_source(problem.source).is_slow(); }
   // Scores and rewards of one group with verdicts, where no program scores (RewardConfig::from_outside).
-  void settle(const PaidGroup& group) const { pay_group(group, {}); }
+  void score(const PaidGroup& group) const { pay_group(group, {}); }
   Ranks& ranks() const { return ranks_; }
   // keys: [sum of G], in order of the groups; empty where nothing was begun. All ranks call, with the same responses.
   void pay(std::span<const PaidGroup> groups, std::span<const Key> keys = {});
