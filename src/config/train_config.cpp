@@ -9,6 +9,7 @@
 #include "config/prompt_choice.h"
 #include "config/stop_bound.h"
 #include "data/source_weights.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -142,6 +143,7 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
           "or sample with servers (rollout.backend = \"sglang\" or \"vllm\")");
     }
   }
+  if (rollout.stop_early) refuse.attempt([&] { refuse_early_stop(refuse); });
   if (rollout.environment.some()) {
     const std::string with = str("rollout.environment = \"", word_of(rollout.environment.kind), "\"");
     if (rollout.backend != SampledBy::native) {
@@ -216,6 +218,32 @@ void TrainConfig::validate_combination() const {
   if (need.on_policy) refuse_off_policy(refuse);
   refuse_without_effect(need, refuse);
   refuse.finish();
+}
+
+// Early stopping decides by verdicts, while others are sampled.
+void TrainConfig::refuse_early_stop(Refusals& refuse) const {
+  const auto refuse_with = [&](const std::string& why) {
+    refuse(str("rollout.stop_early = true ", why, "; set it to false"));
+  };
+  if (!keep_rule().filters()) {
+    refuse_with(
+        "needs a rule that prompts must pass, such as objective.keep_mixed_groups = true: here all pass, and "
+        "data.gen_batch_size says how many are sampled");
+  }
+  if (rollout.backend != SampledBy::native) {
+    refuse_with(str("with rollout.backend = \"", word_of(rollout.backend), "\": requests to servers are not aborted"));
+  }
+  if (reward.from_outside()) {
+    refuse_with(str("with ", reward.scorer(), ": its scores come once all responses are sampled"));
+  }
+  // The number of responses decoded at once changes bits on a GPU, and a program takes now longer, now less.
+  bool programs = reward.grader == GraderKind::code;
+  for (const auto& [source, grader] : parse_graders(reward.graders, "reward.graders")) {
+    programs = programs || grader == GraderKind::code;
+  }
+  if (programs && device.starts_with("cuda")) {
+    refuse_with("with the grader code and device = \"cuda\": what is aborted would depend on how long programs run");
+  }
 }
 
 // Prompts that can never make up a step.

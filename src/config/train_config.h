@@ -64,6 +64,7 @@ struct TrainConfig {
   void refuse_sampling(Refusals& refuse) const;
   void refuse_objective(Refusals& refuse) const;
   void refuse_offload(Refusals& refuse) const;
+  void refuse_early_stop(Refusals& refuse) const;
   void refuse_filter(Refusals& refuse) const;
   void refuse_off_policy(Refusals& refuse) const;
   void refuse_without_effect(const Needs& need, Refusals& refuse) const;

@@ -57,7 +57,9 @@ Lines sampling(const TrainConfig& c) {
         {"cooldown", "",
          str("a prompt whose responses were all right is passed over for ", many(c.data.solved_cooldown, "step"))});
   }
-  if (r.carry_over) {
+  if (r.carry_over && r.stop_early) {
+    lines.push_back({"carry-over", "", "prompts that were aborted come first in the next step, sampled by its policy"});
+  } else if (r.carry_over) {
     lines.push_back({"carry-over", "",
                      "prompts that passed beyond what a step trains on come first in the next one; pi_old of these is "
                      "the policy that sampled them, one step older. What that step has no room for is dropped"});
@@ -181,7 +183,8 @@ Lines selection_of_prompts(const TrainConfig& c) {
                 rule.max_gen_batches > 0 ? rule.train_short ? ", then with those there are" : ", then stop" : "");
   }
   if (rule.order == KeepOrder::prefer) until += "; those that pass come first, others fill up";
-  lines.push_back({"per step", "", str(until, "; the rest is dropped")});
+  const bool early = c.rollout.stop_early;
+  lines.push_back({"per step", "", str(until, early ? "; the rest is aborted" : "; the rest is dropped")});
   return lines;
 }
 

@@ -20,6 +20,9 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("carry_over", carry_over,
           "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
           "log-probs; false = drop");
+  f.field("stop_early", stop_early,
+          "abort the rest of a generation batch once data.train_batch_size prompts, in data order, are certain to pass "
+          "the filter; with rollout.carry_over the next step begins with the prompts aborted; false = sample all");
   f.field("max_slots", max_slots, Range{0, 1 << 16},
           "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
   f.choice(

@@ -39,6 +39,7 @@ struct TrainRolloutConfig {
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
   bool carry_over = false;        // of prompts that passed beyond those that a step needs
+  bool stop_early = false;        // once it is certain which prompts a step trains on
   int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
   SampledBy backend = SampledBy::native;
   std::vector<std::string> servers;  // their addresses

@@ -54,7 +54,8 @@ struct RolloutSink {
     if (on_response) on_response(episode);
   }
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
-  bool keep = true;  // false: episodes go to on_response alone, run() returns none
+  std::function<void(const Episode&)> on_aborted;  // as they are, once they have a token (RolloutLimits::needed_jobs)
+  bool keep = true;                                // false: episodes go to on_response alone, run() returns none
 };
 
 // For runs that others join (serve, ranks): polled once per decode step, numbered after the jobs that there are. Their
@@ -72,6 +73,9 @@ struct RolloutLimits {
   std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
   // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
+  // Polled once per decode step: jobs before this one are needed, the others' responses are aborted, begun or not, and
+  // run() returns none of them. It may fall from poll to poll, and never rises.
+  std::function<int64_t()> needed_jobs;
 };
 
 // What an environment answers to an episode.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -20,13 +21,19 @@ constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
 class OwnPart {
  public:
   OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
-      : request_(request), ranks_(ranks), claims_(claims), name_(str("prompts/", ranks.next_number())) {
+      : request_(request),
+        ranks_(ranks),
+        claims_(claims),
+        name_(str("prompts/", ranks.next_number())),
+        needed_(std::ssize(request.jobs)) {
     const auto count = std::ssize(request.jobs);
     dealt_ = claims && count >= 2 * ranks.size() ? count - count / kClaimed : count;
     for (int64_t job = ranks.rank(); job < dealt_; job += ranks.size()) jobs_.push_back(taken(job));
     first_responses_ = under_way_;
     all_claimed_ = dealt_ == count;
   }
+
+  int64_t needed() const { return needed_; }  // prompts before this one, as this rank knew at last
 
   std::vector<Episode> sampler(Rollouter& own) {
     if (claims_ && jobs_.empty()) jobs_ = claimed();
@@ -51,6 +58,14 @@ class OwnPart {
         request_.sink.on_token(number_[job], sample, token);
       };
     }
+    if (request_.limits.needed_jobs) mine.limits.needed_jobs = [this] { return needed_of_own(); };
+    if (request_.sink.on_aborted) {
+      mine.sink.on_aborted = [this](const Episode& episode) {
+        Episode own = episode;
+        own.job = number_[episode.job];
+        request_.sink.on_aborted(own);
+      };
+    }
     if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
     if (claims_) {
       mine.feed.more = [this] { return claimed(); };
@@ -66,6 +81,13 @@ class OwnPart {
   int64_t most_tokens(const PromptJob& job) const {
     return job.max_tokens > 0 ? job.max_tokens : request_.sampling.max_tokens;
   }
+  // As numbers of this rank's prompts. While it has none that is not needed, it may get more that are; from then on
+  // all that it would get come later.
+  int64_t needed_of_own() {
+    needed_ = std::min(needed_, request_.limits.needed_jobs());
+    const auto first = std::ranges::lower_bound(number_, needed_);
+    return first == number_.end() ? std::numeric_limits<int64_t>::max() : first - number_.begin();
+  }
   PromptJob taken(int64_t job) {
     number_.push_back(job);
     under_way_ += request_.jobs[job].samples;
@@ -75,7 +97,7 @@ class OwnPart {
     std::vector<PromptJob> jobs;
     while (!all_claimed_ && 2 * under_way_ < first_responses_) {
       const int64_t job = dealt_ + ranks_.next_in_counter(name_);
-      all_claimed_ = job >= std::ssize(request_.jobs);
+      all_claimed_ = job >= needed_;
       if (!all_claimed_) jobs.push_back(taken(job));
     }
     return jobs;
@@ -90,6 +112,7 @@ class OwnPart {
   std::vector<int64_t> number_;  // among all prompts, of each that is sampled here
   int64_t under_way_ = 0, first_responses_ = 0;
   bool all_claimed_ = false;
+  int64_t needed_;
 };
 
 class SharedRollout final : public Rollouter {
@@ -101,18 +124,23 @@ class SharedRollout final : public Rollouter {
     const std::vector<Episode> sampled = part.sampler(own_);
     std::vector<Episode> all;
     bool stopped = false;
-    // First whether the rank was told to stop, which leaves responses out.
+    int64_t needed = part.needed();
+    // First whether the rank was told to stop, which leaves responses out, and which prompts it takes to be needed:
+    // those that all take to be have all their responses.
     const std::string mine =
-        (request.limits.should_stop && request.limits.should_stop() ? "1" : "0") + sampled_bytes(sampled);
+        str(request.limits.should_stop && request.limits.should_stop() ? 1 : 0, needed, ":") + sampled_bytes(sampled);
     for (const std::string& text : ranks_.all_gather("responses", mine)) {
       stopped = stopped || text[0] == '1';
-      for (Episode& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
+      const size_t head = text.find(':') + 1;
+      needed = std::min<int64_t>(needed, std::stoll(text.substr(1, head - 2)));
+      for (Episode& s : read_sampled(std::string_view(text).substr(head), "what a rank sends")) {
         all.push_back(std::move(s));
       }
     }
+    std::erase_if(all, [&](const Episode& s) { return s.job >= needed; });
     std::ranges::sort(
         all, [](const Episode& a, const Episode& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
-    if (!stopped) check_all_there(all, request);
+    if (!stopped) check_all_there(all, request.jobs.first(static_cast<size_t>(needed)));
     if (request.sink.on_response) {
       for (const Episode& s : all) request.sink.on_response(s);
     }
@@ -122,9 +150,9 @@ class SharedRollout final : public Rollouter {
 
  private:
   // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
-  void check_all_there(const std::vector<Episode>& all, const RolloutRequest& request) const {
+  void check_all_there(const std::vector<Episode>& all, std::span<const PromptJob> jobs) const {
     int64_t asked = 0;
-    for (const PromptJob& job : request.jobs) asked += job.samples;
+    for (const PromptJob& job : jobs) asked += job.samples;
     const auto refuse = [&](int64_t job) {
       throw Error(ErrorKind::ranks,
                   str("rank ", ranks_.rank(), " of ", ranks_.size(), ": the ranks have ", all.size(), " of ", asked,
@@ -133,13 +161,13 @@ class SharedRollout final : public Rollouter {
                   kNumeric);
     };
     size_t at = 0;
-    for (int64_t job = 0; job < std::ssize(request.jobs); ++job) {
+    for (int64_t job = 0; job < std::ssize(jobs); ++job) {
       const size_t first = at;
-      const uint32_t first_sample = request.jobs[job].first_sample;
+      const uint32_t first_sample = jobs[job].first_sample;
       while (at < all.size() && all[at].job == job && all[at].sample == first_sample + (at - first)) ++at;
-      if (at - first != static_cast<size_t>(request.jobs[job].samples)) refuse(job);
+      if (at - first != static_cast<size_t>(jobs[job].samples)) refuse(job);
     }
-    if (at != all.size()) refuse(std::ssize(request.jobs) - 1);
+    if (at != all.size()) refuse(std::ssize(jobs) - 1);
   }
 
   Rollouter& own_;

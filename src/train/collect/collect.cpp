@@ -11,6 +11,8 @@
 #include "base/terminal/log.h"
 #include "rollout/policy.h"
 #include "train/collect/data_order.h"
+#include "train/collect/early_stop.h"
+#include "verify/over_budget.h"
 
 namespace ucas {
 
@@ -34,8 +36,9 @@ std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finis
   return response_text(c.tokenizer, ids);
 }
 
+// early: null, or where what is sampled is noted and what is not needed is asked for; its prompts are not given.
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
-                                std::map<int64_t, int64_t>& times_sampled) {
+                                std::map<int64_t, int64_t>& times_sampled, EarlyStop* early) {
   const TrainRolloutConfig& rollout = c.config.rollout;
   std::vector<Candidate> candidates;
   if (problems.empty()) return candidates;
@@ -59,15 +62,20 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.limits.ends = c.ends;
   request.limits.should_stop = c.should_stop;
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
-  if (c.rewards.begins()) {
-    request.sink.on_own_response = [&](const Episode& s) {
-      const int64_t p = candidates[s.job].problem;
-      c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s.token, s.finished); });
-    };
+  request.sink.on_own_response = [&](const Episode& s) {
+    const int64_t p = candidates[s.job].problem;
+    c.rewards.begin(c.data.problems[p], key_of(p, s.sample),
+                    [&c, ids = s.token, finished = s.finished] { return text_of(c, ids, finished); });
+    if (early != nullptr) early->ended(s);
+  };
+  if (early != nullptr) {
+    request.sink.on_aborted = [early](const Episode& s) { early->aborted(s); };
+    request.limits.needed_jobs = [early] { return early->needed(); };
   }
   for (Episode& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    candidate.text.push_back(text_of(c, s.token, s.finished));
+    const GradedEarly* begun = c.rewards.begun(key_of(candidate.problem, s.sample));
+    candidate.text.push_back(begun != nullptr ? begun->text : text_of(c, s.token, s.finished));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
@@ -75,6 +83,10 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
     o.inserts = s.inserts;
     candidate.response.push_back(o);
     candidate.sampled.push_back(std::move(s));
+  }
+  if (early != nullptr) {  // whole groups, the first ones
+    candidates.erase(std::ranges::find_if(candidates, [](const Candidate& one) { return one.response.empty(); }),
+                     candidates.end());
   }
   return candidates;
 }
@@ -130,6 +142,88 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
     stats.solve_all += right == responses ? 1 : 0;
     stats.solve_none += right == 0 ? 1 : 0;
   }
+}
+
+// The prompts after the one that completes the step are dropped.
+void drop_unneeded(const TrainConfig& config, int64_t wanted, std::vector<Candidate>& candidates) {
+  const KeepRule rule = config.keep_rule();
+  int64_t passed = 0;
+  const auto completes = std::ranges::find_if(candidates, [&](const Candidate& one) {
+    passed += passes(rule, outcome_of(one.response, config.objective.keep_metric)) ? 1 : 0;
+    return passed == wanted;
+  });
+  if (completes != candidates.end()) candidates.erase(completes + 1, candidates.end());
+}
+
+int64_t sampled_tokens(const std::vector<Candidate>& candidates) {
+  int64_t tokens = 0;
+  for (const Candidate& candidate : candidates) {
+    for (const Response& o : candidate.response) tokens += o.length;
+  }
+  return tokens;
+}
+
+// The next generation batch, and what undoes its selection.
+class NextPrompts {
+ public:
+  NextPrompts(const Collector& c, int64_t step, DataCursor& cursor, CollectStats& stats)
+      : c_(c), step_(step), cursor_(cursor), skipped_(stats.skipped_in_cooldown) {
+    if (c.config.rollout.stop_early) {
+      before_ = cursor;
+      skipped_before_ = skipped_;
+    }
+    problem = next_problems(c.config, step, c.data, cursor, skipped_);
+  }
+
+  // As if the batch had been its first `count` prompts.
+  void leave(int64_t count) {
+    cursor_ = before_;
+    skipped_ = skipped_before_;
+    next_problems(c_.config, step_, c_.data, cursor_, skipped_, count);
+  }
+
+  std::vector<int64_t> problem;
+
+ private:
+  const Collector& c_;
+  int64_t step_;
+  DataCursor& cursor_;
+  int64_t& skipped_;
+  DataCursor before_ = {};
+  int64_t skipped_before_ = 0;
+};
+
+// One generation batch, graded. Of early stopping the prompts up to the last that the step trains on; which these are,
+// the responses alone say. nullopt: the run was told to stop.
+std::optional<std::vector<Candidate>> sample_batch(const Collector& c, int64_t step, int64_t wanted,
+                                                   NextPrompts& prompts, std::map<int64_t, int64_t>& times_sampled,
+                                                   CollectStats& stats) {
+  double began = now_seconds();
+  set_phase(str("step ", step, ", generating"));
+  std::optional<EarlyStop> early;
+  if (c.config.rollout.stop_early) {
+    std::vector<EarlyStop::Prompt> all;
+    for (const int64_t p : prompts.problem) all.push_back({c.data.problems[p], p});
+    early.emplace(c.config, c.rewards, c.rewards.ranks(), std::move(all), wanted);
+  }
+  std::vector<Candidate> candidates = generate(c, step, prompts.problem, times_sampled, early ? &*early : nullptr);
+  stats.seconds_gen += now_seconds() - began;
+  const bool stops = c.should_stop && c.should_stop();
+  if (c.agree ? c.agree(stops) : stops) return std::nullopt;
+  began = now_seconds();
+  set_phase(str("step ", step, ", grading"));
+  grade(c, candidates);  // R_i
+  if (early) {
+    drop_unneeded(c.config, wanted, candidates);
+    stats.aborted_tokens += early->sampled_tokens_of_ranks() - sampled_tokens(candidates);
+    if (c.config.rollout.carry_over) prompts.leave(std::ssize(candidates));
+  }
+  for (const Candidate& candidate : candidates) {
+    for (const Response& o : candidate.response) note_over_budget({&o.verdict, 1});
+  }
+  count(c, candidates, stats);
+  stats.seconds_reward += now_seconds() - began;
+  return candidates;
 }
 
 // Decides which prompts pass, and holds those that this step or the next may train on, by number of arrival.
@@ -285,31 +379,24 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   Collected result;
   CollectStats& stats = result.stats;
   stats.multi_turn = config.rollout.environment.some();
+  stats.stop_early = config.rollout.stop_early;
   int64_t since_kept = 0;  // prompts generated
   const Batch carried_over = std::exchange(cursor.carry_over, {});
   const auto carried = static_cast<int64_t>(carried_over.groups.size());
   SamplingAction action = begin(*this, carried_over, sampling, held);
   while (action == SamplingAction::more) {
-    double began = now_seconds();
-    set_phase(str("step ", step, ", generating"));
-    const std::vector<int64_t> problems = next_problems(config, step, data, cursor, stats.skipped_in_cooldown);
-    std::vector<Candidate> candidates = generate(*this, step, problems, times_sampled);  // o_i ~ pi_old
-    stats.seconds_gen += now_seconds() - began;
-    const bool stops = should_stop && should_stop();
-    if (agree ? agree(stops) : stops) {
+    NextPrompts prompts(*this, step, cursor, stats);
+    const int64_t missing = rule.wanted - std::ssize(sampling.kept());
+    auto sampled = sample_batch(*this, step, missing, prompts, times_sampled, stats);  // o_i ~ pi_old, R_i
+    if (!sampled) {
       result.stopped = true;
       return result;
     }
-    began = now_seconds();
-    set_phase(str("step ", step, ", grading"));
-    grade(*this, candidates);  // R_i
-    count(*this, candidates, stats);
-    for (const Candidate& one : candidates) note_outcome(config, one.problem, step, one.response, cursor);
-    const int64_t kept_before = stats.groups_kept, fresh = static_cast<int64_t>(problems.size());
-    action = hold(config, std::move(candidates), sampling, held);
+    for (const Candidate& one : *sampled) note_outcome(config, one.problem, step, one.response, cursor);
+    const int64_t kept_before = stats.groups_kept, fresh = std::ssize(*sampled);
+    action = hold(config, std::move(*sampled), sampling, held);
     stats.gen_batches = sampling.gen_batches();
     stats.groups_kept = static_cast<int64_t>(sampling.kept().size()) - carried;
-    stats.seconds_reward += now_seconds() - began;
     if (on_batch) on_batch(stats, std::min<int64_t>(rule.wanted, static_cast<int64_t>(held.size())));
 
     since_kept = stats.groups_kept > kept_before ? 0 : since_kept + fresh;

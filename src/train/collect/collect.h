@@ -44,6 +44,8 @@ struct CollectStats {
   int64_t responses = 0, truncated = 0;      // of all generated
   int64_t graded = 0;                        // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
+  bool stop_early = false;                   // rollout.stop_early
+  int64_t aborted_tokens = 0;                // sampled besides, for prompts not needed (rollout.stop_early)
   bool multi_turn = false;                   // an environment answers
   int64_t inserts = 0, inserted_tokens = 0;  // of it, in all generated
   std::array<int64_t, 4> verdicts{};         // by VerdictKind

@@ -105,6 +105,88 @@ TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
   for (int64_t g = 0; g < 4; ++g) EXPECT_EQ(got.batch.groups[static_cast<size_t>(g)].problem, g);
 }
 
+// Problems 1, 3, 4, 6 and 7 are mixed and three are wanted: 4 completes the step, whichever end first.
+TEST_F(CollectTest, early_stopping_trains_on_the_first_groups_of_the_batch_and_samples_less) {
+  config_.data.train_batch_size = 3;
+  config_.data.gen_batch_size = 8;
+  const auto script = [&](uint32_t p, uint32_t i, uint32_t) {
+    return (p == 1 || p == 3 || p == 4 || p >= 6) && i == 2 ? right() : wrong();
+  };
+  for (const KeepMetric metric : {KeepMetric::acc, KeepMetric::reward}) {
+    config_.objective.keep_metric = metric;
+    config_.rollout.stop_early = false;
+    cursor_ = {};
+    ScriptedRollout all(script);
+    const Collected whole = collect(all);
+    EXPECT_EQ(cursor_.index, 8);
+    config_.rollout.stop_early = true;
+    for (const bool backwards : {false, true}) {
+      cursor_ = {};
+      ScriptedRollout some(script);
+      some.backwards = backwards;
+      const Collected early = collect(some);
+      EXPECT_EQ(early.batch.token, whole.batch.token);
+      EXPECT_EQ(early.text, whole.text);
+      std::vector<int64_t> problems;
+      for (const Group& g : early.batch.groups) problems.push_back(g.problem);
+      EXPECT_EQ(problems, (std::vector<int64_t>{1, 3, 4}));
+      EXPECT_EQ(early.stats.groups_generated, 5) << "the figures are of problems 0 to 4";
+      EXPECT_EQ(early.stats.groups_kept, 3);
+      EXPECT_EQ(early.stats.solve_none, 2);
+      EXPECT_EQ(early.stats.responses, 20);
+      EXPECT_EQ(early.stats.generated_tokens + early.stats.aborted_tokens, some.sampled_tokens);
+      // Verdicts are read a poll late: one more prompt is begun than is needed, all where the last ends first.
+      EXPECT_EQ(some.sampled_tokens < all.sampled_tokens, !backwards);
+      EXPECT_EQ(cursor_.index, 8) << "what is dropped counts as sampled, as without early stopping";
+    }
+  }
+}
+
+TEST_F(CollectTest, early_stopping_with_carry_over_leaves_the_problems_it_did_not_need_to_the_next_step) {
+  config_.data.train_batch_size = 3;
+  config_.data.gen_batch_size = 6;
+  config_.rollout.carry_over = true;
+  config_.rollout.stop_early = true;
+  for (const bool shuffle : {false, true}) {
+    for (const DataOrder order : {DataOrder::shuffled, DataOrder::difficulty}) {
+      config_.data.shuffle = shuffle;
+      config_.data.order = order;
+      cursor_ = {};
+      DataCursor alone;
+      int64_t skipped = 0;
+      const std::vector<int64_t> first = next_problems(config_, 1, data_, alone, skipped);
+      ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+        return p != static_cast<uint32_t>(first[1]) && i == 0 ? right() : wrong();
+      });
+      const Collected step = collect(rollout, 1);
+      ASSERT_EQ(step.batch.groups.size(), 3u);
+      EXPECT_EQ(step.batch.groups[2].problem, first[3]);
+      EXPECT_EQ(cursor_.selected(8), 4) << "the first four were needed";
+      EXPECT_EQ(step.stats.groups_left, 0) << "none that passed is left over";
+      EXPECT_TRUE(cursor_.carry_over.groups.empty());
+      if (order == DataOrder::difficulty) continue;  // selects anew, by how these went
+      EXPECT_EQ(next_problems(config_, 2, data_, cursor_, skipped).front(), first[4]);
+    }
+  }
+}
+
+TEST_F(CollectTest, verdicts_of_a_step_do_not_reach_the_next_one) {
+  config_.data.train_batch_size = 1;
+  config_.data.gen_batch_size = 8;
+  config_.rollout.stop_early = true;
+  config_.rollout.carry_over = true;  // problems 1 to 7 come again with the same sample numbers
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
+    return (step == 1 ? i == 0 : p == 3 && i == 1) ? right() : wrong();
+  });
+  rollout.backwards = true;
+  EXPECT_EQ(collect(rollout, 1).batch.groups.front().problem, 0);
+  const Collected second = collect(rollout, 2);
+  ASSERT_EQ(second.batch.groups.size(), 1u);
+  EXPECT_EQ(second.batch.groups.front().problem, 3);
+  EXPECT_EQ(second.batch.responses[1].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(second.batch.responses[0].verdict.kind, VerdictKind::unequal);
+}
+
 // 8 problems, all mixed, 8 at a time, 6 a step: two are left, and the next step begins with them, sampled a step ago.
 TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
   config_.rollout.carry_over = true;

@@ -26,8 +26,8 @@ bool is_in_cooldown(const TrainConfig& config, int64_t problem, int64_t step, Da
 
 // All problems in keyed epoch order; those that rest count as sampled.
 std::vector<int64_t> in_epoch_order(const TrainConfig& config, int64_t step, int64_t total, DataCursor& cursor,
-                                    int64_t& skipped_in_cooldown) {
-  const auto count = static_cast<size_t>(config.gen_batch());
+                                    int64_t& skipped_in_cooldown, int64_t most) {
+  const auto count = static_cast<size_t>(std::min(config.gen_batch(), most));
   std::vector<int64_t> picked, order;
   int64_t order_epoch = -1, passed = 0;
   while (picked.size() < count && prompts_left(config, total, cursor) > 0) {
@@ -136,15 +136,15 @@ std::vector<SourceOrder> sources_of(const TrainConfig& config, const TrainingSet
 }  // namespace
 
 std::vector<int64_t> next_problems(const TrainConfig& config, int64_t step, const TrainingSet& data, DataCursor& cursor,
-                                   int64_t& skipped_in_cooldown) {
+                                   int64_t& skipped_in_cooldown, int64_t most) {
   const int64_t total = data.size();
   if (config.data.weights.empty() && config.data.order == DataOrder::shuffled) {
-    return in_epoch_order(config, step, total, cursor, skipped_in_cooldown);
+    return in_epoch_order(config, step, total, cursor, skipped_in_cooldown, most);
   }
   std::vector<SourceOrder> sources = sources_of(config, data);
   cursor.of_source.resize(sources.size());
   std::vector<int64_t> picked;
-  while (std::ssize(picked) < config.gen_batch() && prompts_left(config, total, cursor) > 0) {
+  while (std::ssize(picked) < std::min(config.gen_batch(), most) && prompts_left(config, total, cursor) > 0) {
     const auto due = std::ranges::min_element(sources, {}, [&](const SourceOrder& s) { return s.due(cursor); });
     picked.push_back(due->next(step, total, cursor, skipped_in_cooldown));
     if (++cursor.index >= total) {  // a pass: as many draws as there are problems

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,9 +13,10 @@
 namespace ucas {
 
 // The problems of the next generation batch, across epochs. The last batch of a run may be smaller. Where all problems
-// rest, they are taken all the same; `skipped_in_cooldown` counts those that were passed over.
+// rest, they are taken all the same; `skipped_in_cooldown` counts those that were passed over. `most`: fewer than a
+// batch, which are its first ones.
 std::vector<int64_t> next_problems(const TrainConfig& config, int64_t step, const TrainingSet& data, DataCursor& cursor,
-                                   int64_t& skipped_in_cooldown);
+                                   int64_t& skipped_in_cooldown, int64_t most = std::numeric_limits<int64_t>::max());
 
 // How the responses to a problem went at a step.
 void note_outcome(const TrainConfig& config, int64_t problem, int64_t step, std::span<const Response> responses,

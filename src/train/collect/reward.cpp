@@ -1,20 +1,13 @@
 #include "train/collect/reward.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <future>
-#include <map>
-#include <mutex>
-#include <thread>
+#include <exception>
 
 #include "base/error.h"
-#include "base/process/activity.h"
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
 #include "sharding/shared_grading.h"
-#include "verify/over_budget.h"
 
 namespace ucas {
 
@@ -47,54 +40,6 @@ bool matches(const Regex& pattern, const std::string& text) {
 
 }  // namespace
 
-// Workers that grade responses while others are still sampled.
-class Rewards::PrefetchedStep {
- public:
-  PrefetchedStep() {
-    for (int64_t i = 0; i < usable_cores(); ++i) workers_.emplace_back([this](std::stop_token stop) { work(stop); });
-  }
-
-  void begin(const Grader& grader, const Problem& problem, const Key& key, std::string text) {
-    std::packaged_task<Verdict()> task([&grader, &problem, key, text = std::move(text)] {
-      const Doing doing(str("grading ", printable(problem.id, 60), ", sample ", key.second, ", by a program"));
-      const Answer answer{text, &problem.gold};
-      return std::move(grader.grade({&answer, 1}).front());
-    });
-    const std::lock_guard lock(guard_);
-    begun_[key] = task.get_future();
-    queue_.push_back(std::move(task));
-    ready_.notify_one();
-  }
-
-  // nullopt: not begun. What comes throws what the grader threw.
-  std::optional<std::future<Verdict>> take(const Key& key) {
-    const std::lock_guard lock(guard_);
-    const auto found = begun_.find(key);
-    if (found == begun_.end()) return std::nullopt;
-    std::future<Verdict> future = std::move(found->second);
-    begun_.erase(found);
-    return future;
-  }
-
- private:
-  void work(const std::stop_token& stop) {
-    std::unique_lock lock(guard_);
-    while (ready_.wait(lock, stop, [this] { return !queue_.empty(); })) {
-      std::packaged_task<Verdict()> task = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
-  }
-
-  std::mutex guard_;
-  std::condition_variable_any ready_;
-  std::deque<std::packaged_task<Verdict()>> queue_;
-  std::map<Key, std::future<Verdict>> begun_;
-  std::vector<std::jthread> workers_;  // last: they end before what they use
-};
-
 Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, RewardCommand* command)
     : config_(config),
       graders_(graders),
@@ -102,20 +47,13 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       command_(command),
       parts_(parse_reward_weights(config.reward.weights, config.reward.from_outside())),
       terms_(reward_terms(parts_)),
-      format_(format_of(config.reward)) {
-  if (has_slow()) prefetched_ = std::make_unique<PrefetchedStep>();
-}
+      format_(format_of(config.reward)),
+      early_(usable_cores()) {}
 
 Rewards::~Rewards() = default;
 
-bool Rewards::has_slow() const {
-  return graders_.standard->is_slow() ||
-         std::ranges::any_of(graders_.of, [](const auto& entry) { return entry.second->is_slow(); });
-}
-
-void Rewards::begin(const Problem& problem, const Key& key, const std::function<std::string()>& text) {
-  const Grader& grader = graders_.for_source(problem.source);
-  if (prefetched_ && grader.is_slow()) prefetched_->begin(grader, problem, key, text());
+void Rewards::begin(const Problem& problem, const Key& key, EarlyGrading::Text text) {
+  early_.begin(graders_.for_source(problem.source), problem, key, std::move(text));
 }
 
 // Verdicts of all responses. What was begun is graded by the rank that began it, the rest by whom its number says.
@@ -128,30 +66,31 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
       places.push_back(&group.response[i]);
     }
   }
-  std::vector<std::optional<std::future<Verdict>>> begun(items.size());
-  if (prefetched_) {
-    for (size_t i = 0; i < std::min(keys.size(), items.size()); ++i) begun[i] = prefetched_->take(keys[i]);
-  }
-  const std::vector<int64_t> by = prefetched_ ? graded_by_who_began(begun) : graded_by(ranks_, items.size());
+  std::vector<const GradedEarly*> begun(items.size());
+  for (size_t i = 0; i < std::min(keys.size(), items.size()); ++i) begun[i] = early_.find(keys[i]);
+  const std::vector<int64_t> by = keys.empty() ? graded_by(ranks_, items.size()) : graded_by_who_began(begun);
   std::vector<Verdict> verdicts = gather_verdicts(ranks_, by, [&](std::span<const size_t> own) {
     std::vector<GradeItem> rest;
-    for (const size_t i : own)
-      if (!begun[i]) rest.push_back(items[i]);
+    for (const size_t i : own) {
+      if (begun[i] == nullptr) rest.push_back(items[i]);
+      if (begun[i] != nullptr && begun[i]->failure) std::rethrow_exception(begun[i]->failure);
+    }
     std::vector<Verdict> graded = grade_all(graders_, rest), all;
     auto next = graded.begin();
-    for (const size_t i : own) all.push_back(begun[i] ? begun[i]->get() : std::move(*next++));
+    for (const size_t i : own) all.push_back(begun[i] != nullptr ? begun[i]->verdict : std::move(*next++));
     return all;
   });
   for (size_t i = 0; i < verdicts.size(); ++i) places[i]->verdict = std::move(verdicts[i]);
+  early_.clear();
 }
 
 // All ranks say which responses they began, a character for each.
-std::vector<int64_t> Rewards::graded_by_who_began(std::span<const std::optional<std::future<Verdict>>> begun) const {
+std::vector<int64_t> Rewards::graded_by_who_began(std::span<const GradedEarly* const> begun) const {
   std::vector<int64_t> by = graded_by(ranks_, begun.size());
   if (ranks_.alone()) return by;
   std::string mine(begun.size(), '0');
   for (size_t i = 0; i < begun.size(); ++i)
-    if (begun[i]) mine[i] = '1';
+    if (begun[i] != nullptr) mine[i] = '1';
   const std::vector<std::string> all = ranks_.all_gather("which responses are being graded", mine);
   for (size_t r = all.size(); r-- > 0;) {
     UCAS_CHECK(all[r].size() == by.size(), "expected the same responses on all ranks");
@@ -180,7 +119,6 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
 void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {
   grade(groups, keys);
   for (const PaidGroup& group : groups) {
-    for (const Response& o : group.response) note_over_budget({&o.verdict, 1});
     if (!group.problem.gold.empty()) continue;
     for (Response& o : group.response) o.verdict.reason = "the problem has no right answer to compare with";
   }

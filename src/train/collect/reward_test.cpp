@@ -106,7 +106,7 @@ TEST_F(RewardsTest, what_was_begun_while_others_were_sampled_is_graded_once_and_
   const std::vector<std::string> texts = {"a", "b", "a", "c"};
   std::vector<Rewards::Key> keys;
   for (uint32_t i = 0; i < 4; ++i) keys.emplace_back(7, i);
-  for (size_t i = 0; i < 3; ++i) rewards.begin(problem_, keys[i], [&] { return texts[i]; });
+  for (size_t i = 0; i < 3; ++i) rewards.begin(problem_, keys[i], [&, i] { return texts[i]; });
   pay(rewards, texts, keys);
   EXPECT_EQ(slow->asked, 4);
   EXPECT_EQ(paid_[0].score, 1.0f);
@@ -134,7 +134,7 @@ PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, co
   testing::ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
     Rewards rewards(config, graders, *ranks, nullptr);
     for (size_t i = 0; i < texts.size(); ++i)
-      if (begun(ranks->rank(), i)) rewards.begin(problem, keys[i], [&] { return texts[i]; });
+      if (begun(ranks->rank(), i)) rewards.begin(problem, keys[i], [&, i] { return texts[i]; });
     std::vector<Response>& paid = all.paid[static_cast<size_t>(ranks->rank())];
     paid.resize(texts.size());
     const PaidGroup group{problem, texts, paid};

@@ -73,6 +73,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   }
   of_sampled(metric::train_truncated_share, share(s.truncated, s.responses));
   m.set(metric::train_generated_tokens, static_cast<double>(s.generated_tokens));
+  if (s.stop_early) of_sampled(metric::perf_aborted_tokens, static_cast<double>(s.aborted_tokens));
   if (s.multi_turn) {
     of_sampled(metric::rollout_turns_mean, share(s.responses + s.inserts, s.responses));
     of_sampled(metric::rollout_inserted_tokens_mean, share(s.inserted_tokens, s.responses));

@@ -1,8 +1,10 @@
 // Fakes for trainer tests: responses from a script, and a verifier that compares text with gold.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "rollout/rollouter.h"
 #include "verify/grader.h"
@@ -18,7 +20,9 @@ class ScriptedRollout final : public Rollouter {
   std::vector<Episode> run(const RolloutRequest& request) override {
     ++calls;
     std::vector<Episode> all;
-    for (size_t j = 0; j < request.jobs.size(); ++j) {
+    for (size_t at = 0; at < request.jobs.size(); ++at) {
+      const size_t j = backwards ? request.jobs.size() - 1 - at : at;
+      if (request.limits.needed_jobs && static_cast<int64_t>(j) >= request.limits.needed_jobs()) continue;
       const PromptJob& job = request.jobs[j];
       for (int64_t i = 0; i < job.samples; ++i) {
         Episode s;
@@ -32,13 +36,21 @@ class ScriptedRollout final : public Rollouter {
         s.confidence.assign(s.token.size(), 4.0f);
         s.logit.assign(s.token.size(), 1.0f);
         if (said_to) s.inserts = said_to(s);
+        sampled_tokens += static_cast<int64_t>(s.token.size());
         request.sink.ended(s);
         if (request.sink.keep) all.push_back(std::move(s));
       }
     }
+    if (request.limits.needed_jobs) {
+      const int64_t needed = request.limits.needed_jobs();
+      std::erase_if(all, [&](const Episode& s) { return s.job >= needed; });
+    }
+    std::ranges::sort(all, {}, [](const Episode& s) { return std::pair(s.job, s.sample); });
     return all;
   }
   int64_t calls = 0;
+  int64_t sampled_tokens = 0;
+  bool backwards = false;                                      // the prompts end from the last to the first
   std::function<std::vector<Insert>(const Episode&)> said_to;  // by an environment
 
  private:
