@@ -260,7 +260,7 @@ void write_model(Model& model, const std::string& directory, const std::string& 
   if (values && dtype == "bfloat16") {
     for (const Bf16Copy& copy : model.bf16_copies())
       for (NamedTensor& t : stored)
-        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
+        if (!copy.of_block && !has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
   }
   const std::vector<TensorToStore> tensors = tensors_to_store(stored, values);
   if (model.adapter().empty()) {
