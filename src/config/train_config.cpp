@@ -159,6 +159,10 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
 
 // A reference that moves reads the masters where the update leaves them.
 void TrainConfig::refuse_offload(Refusals& refuse) const {
+  if (update.shard == Shard::weights && reference.moves()) {
+    refuse(str("update.shard = \"weights\" with reference.sync_steps = ", reference.sync_steps,
+               ": a reference that moves needs whole weights of its own; set update.shard = \"gradients\""));
+  }
   if (update.offload == Offload::none || dtype != Dtype::bf16 || !reference.moves()) return;
   refuse(str("update.offload = \"", word_of(update.offload), "\" with reference.sync_steps = ", reference.sync_steps,
              ": a reference that moves reads master weights on the device; set update.offload = \"none\""));

@@ -24,10 +24,11 @@ enum class Schedule { constant, cosine };
 constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "muon"}; }
 constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", "int8"}; }
 
-// What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), or their parameters' gradients, too
-// (ZeRO-2).
-enum class Shard { moments, gradients };
-constexpr std::array<const char*, 2> names(Shard) { return {"moments", "gradients"}; }
+// What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), their parameters' gradients, too
+// (ZeRO-2), and the matrices of blocks, too, while it scores and updates (ZeRO-3).
+enum class Shard { moments, gradients, weights };
+constexpr std::array<const char*, 3> names(Shard) { return {"moments", "gradients", "weights"}; }
+constexpr bool shards_gradients(Shard shard) { return shard != Shard::moments; }
 
 struct OptimizerConfig {  // defaults: verl's actor
   double lr = 1e-6;

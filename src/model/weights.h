@@ -14,6 +14,7 @@
 #include "hf/adapter.h"
 #include "hf/block_spec.h"
 #include "model/backward_hook.h"
+#include "model/block_weights.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
 
@@ -51,9 +52,18 @@ struct Weights {
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
   std::vector<Bf16Copy> copies;         // of matrices, adapters not among them
   BackwardHook* watch = nullptr;        // told by backward passes that are written by hand
+  BlockWeights* blocks = nullptr;       // null: all matrices are here
 
+  // Block `layer`, whose matrices are here from now on until another one is asked for.
+  const Layer& block(size_t layer) const {
+    if (blocks != nullptr) blocks->need(layer);
+    return layers[layer];
+  }
   void refresh();
 };
+
+// Asks for huge pages for memory of the CPU that has just been taken and not yet been written.
+void use_huge_pages(const at::Tensor& fresh);
 
 // Those of a block that are trained.
 std::vector<at::Tensor> trained_leaves(const Layer& layer);

@@ -44,6 +44,7 @@ class Local final : public GradientSchedule {
     work_off({0, micros}, work);
   }
   void read(int64_t micros, const Work& work) override { work_off({0, micros}, work); }
+  int64_t reads(int64_t micros) const override { return micros; }
   void finish() override {}
 
  private:
@@ -62,6 +63,10 @@ class OverRanks : public GradientSchedule {
  public:
   OverRanks(Ranks& ranks, std::span<double> metrics) : ranks_(ranks), metrics_(metrics) {}
   void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
+  int64_t reads(int64_t micros) const override {
+    const RankShare mine = share_of(ranks_, micros);
+    return mine.last - mine.first;
+  }
 
  protected:
   void sum_metrics() {
@@ -141,6 +146,7 @@ class InWaves final : public GradientSchedule {
     read_ = micros;
     for (int64_t micro = ranks_.rank(); micro < micros; micro += ranks_.size()) note(micro, work);
   }
+  int64_t reads(int64_t micros) const override { return (micros - ranks_.rank() + ranks_.size() - 1) / ranks_.size(); }
   // Those of each micro-batch from zero, added in their order as well.
   void finish() override {
     const size_t n = metrics_.size();
@@ -181,7 +187,7 @@ std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model
   if (among.reduce == Reduce::micro) return std::make_unique<InWaves>(among, metrics, model, parameters);
   if (!among.several()) return std::make_unique<Local>(parameters);
   Ranks& ranks = *among.ranks;
-  if (among.shard == Shard::gradients) {
+  if (shards_gradients(among.shard)) {
     return std::make_unique<SummedShards>(ranks, metrics, model, parameters, among);
   }
   return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters), among.wire);

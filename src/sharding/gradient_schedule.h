@@ -42,6 +42,8 @@ class GradientSchedule {
   virtual void learn(int64_t micros, const Work& work) = 0;
   // After learn(): the same of work that adds to the metrics alone.
   virtual void read(int64_t micros, const Work& work) = 0;
+  // How many of them are this process's.
+  virtual int64_t reads(int64_t micros) const = 0;
   // After both: the gradients of the parameters, or this rank's shards of them, and the metrics are the mini-batch's.
   virtual void finish() = 0;
 };

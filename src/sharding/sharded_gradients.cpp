@@ -41,7 +41,7 @@ ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> pa
     const at::Tensor& leaf = parameters[i].tensor;
     left.emplace(leaf.unsafeGetTensorImpl(), Leaf{leaf, owners.empty() ? 0 : owners[i], {}});
   }
-  if (ranks.alone() || how.shard == Shard::gradients) {
+  if (ranks.alone() || shards_gradients(how.shard)) {
     for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
       Leaves& leaves = layers_.emplace_back();
       for (const at::Tensor& leaf : layer) {
@@ -75,10 +75,12 @@ void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
   if (work) {
     work();
   } else {
-    for (size_t layer = layers_.size(); layer-- > 0;) {
+    model_.accompany_forward();
+    model_.accompany_backward([this](size_t layer) {
+      if (layers_.empty()) return;
       before(layer);
       after(layer);
-    }
+    });
   }
   give(rest_);
   finish();

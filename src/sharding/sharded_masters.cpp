@@ -76,6 +76,7 @@ void ShardedMasters::broadcast_weights() const {
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
     weights.emplace_back();
     for (const Bf16Copy& copy : owned_[static_cast<size_t>(owner)]) {
+      if (copy.of_block) continue;
       if (owner == ranks_.rank()) copy.refresh();
       weights.back().push_back(copy.compute);
     }

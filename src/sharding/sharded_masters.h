@@ -29,7 +29,8 @@ class ShardedMasters {
                  const std::vector<Bf16Copy>& copies);
 
   bool has(const at::Tensor& leaf) const;
-  // Broadcasts the bf16 weights of each owner.
+  // Broadcasts the bf16 weights of each owner, but those of blocks that come when they are needed
+  // (sharding/sharded_weights.h).
   void broadcast_weights() const;
   // For files. On rank 0 runs `work`, which asks for the masters of others while these wait and answer; throws what it
   // throws. `own`: values of those that are here.

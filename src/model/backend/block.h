@@ -190,8 +190,9 @@ template <class Block, class... Gradients>
 void each_block_backward(const Weights& weights, std::vector<Activations>& saved, Block& block,
                          const Gradients&... gradients) {
   for (size_t l = weights.layers.size(); l-- > 0;) {
+    const Layer& layer = weights.block(l);
     if (weights.watch != nullptr) weights.watch->before(l);
-    block.run(weights.layers[l], saved[l], gradients...);
+    block.run(layer, saved[l], gradients...);
     if (weights.watch != nullptr) weights.watch->after(l);
     saved[l] = {};  // its memory serves the blocks still to come
   }

@@ -19,7 +19,7 @@ void resize_storage(const at::Tensor& tensor, size_t bytes) {
 }  // namespace
 
 void Bf16Copy::refresh() const {
-  if (!has_values(master)) return;
+  if (!has_values(master) || !has_values(compute)) return;
   compute.copy_(scale == 1 ? master.detach() : master.detach() * scale);
 }
 

@@ -93,6 +93,7 @@ struct Parts {
   std::unique_ptr<Rollouter> rollout;
   ServedRollout* served = nullptr;  // the same
   EngineConfig engine;              // of a rollout here
+  std::unique_ptr<ShardedWeights> weights;
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   Graders graders;
@@ -136,8 +137,9 @@ bool offloads(const TrainConfig& config, at::Device device, const std::string& w
   return plan.offloads;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(Model& policy, const OptimizerConfig& config, Placement placement) {
-  placement.copies = policy.bf16_copies();
+std::unique_ptr<Optimizer> make_optimizer(Model& policy, ShardedWeights* weights, const OptimizerConfig& config,
+                                          Placement placement) {
+  placement.copies = weights != nullptr ? weights->kept_copies() : policy.bf16_copies();
   return std::make_unique<Optimizer>(policy.trainable(), config, Optimizer::Path::by_device, placement);
 }
 
@@ -169,17 +171,24 @@ at::Device device_for(const TrainConfig& config, const Ranks& ranks) {
                               : config.device);
 }
 
-// `weights` and `tokenizer_from` are directories; a fresh run has one for both.
+// For the weights of blocks; made before anything on which one rank alone may fail. Null: all stay.
+std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ranks) {
+  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.second_channel() : nullptr;
+}
+
+// `weights` and `tokenizer_from` are directories; a fresh run has one for both. `beside` is channel_for_weights().
 Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
-                 const Ranks& ranks) {
+                 const Ranks& ranks, std::unique_ptr<Ranks> beside) {
   use_threads(config.threads);
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
   const at::Device device = device_for(config, ranks);
   Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
-  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from,
-                          own_masters(placement.rank, placement.ranks)),
+  ModelOptions options = config.model_options();
+  options.blocks_apart = beside != nullptr;
+  Parts parts{open_policy(weights, device, options, tokenizer_from, own_masters(placement.rank, placement.ranks)),
+              {},
               {},
               {},
               {},
@@ -226,7 +235,10 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.rollout = std::move(served);
   }
   placement.on_host = offloads(config, device, weights, ranks.size());
-  parts.optimizer = make_optimizer(*parts.policy.model, config.optimizer, placement);
+  if (beside) {
+    parts.weights = std::make_unique<ShardedWeights>(*parts.policy.model, std::move(beside), placement.on_host);
+  }
+  parts.optimizer = make_optimizer(*parts.policy.model, parts.weights.get(), config.optimizer, placement);
   parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);
   return parts;
 }
@@ -285,6 +297,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .served = parts.served,
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .graders = std::move(parts.graders),
+             .weights = std::move(parts.weights),
              .optimizer = std::move(parts.optimizer),
              .auxiliary_models = std::move(parts.auxiliary_models),
              .data = std::move(parts.data),
@@ -495,9 +508,10 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     return plan_run(config, out, nullptr, allow_over_plan, *ranks);
   });
   std::string tokenizer, fingerprint;
+  std::unique_ptr<Ranks> beside = channel_for_weights(config, *ranks);
   Parts parts = ranks->together("loading model and data", [&] {
     tokenizer = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, config.model, tokenizer, *ranks);
+    Parts loaded = load_parts(config, config.model, tokenizer, *ranks, std::move(beside));
     fingerprint = fingerprint_of(config, loaded);
     return loaded;
   });
@@ -534,7 +548,9 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   });
   return ranks->together("preparing the run", [&] {
     if (!ranks->leads()) run = watch_soon(out);
-    return assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
+    Training t = assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
+    if (t.weights) t.weights->drop();
+    return t;
   });
 }
 
@@ -563,10 +579,11 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   std::optional<FoundCheckpoint> found =
       choose_checkpoint(*run, before, had_folder, Consent{*run, allow_changes}, *ranks);
   std::string weights, base, fingerprint;
+  std::unique_ptr<Ranks> beside = channel_for_weights(config, *ranks);
   Parts parts = ranks->together("loading model and data", [&] {
     weights = found ? found->path : config.model;
     base = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks);
+    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks, std::move(beside));
     check_engine(loaded.engine, *run);
     fingerprint = fingerprint_of(config, loaded);
     return loaded;
@@ -581,6 +598,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     require_same(*ranks, "comparing the ranks' runs",
                  lines_of_run(t.config, t.state.fingerprint, path, *t.policy.model, !found));
   }
+  if (t.weights) t.weights->drop();
   if (found) {
     log(str("resuming ", path, " after step ", t.state.step));
   } else {

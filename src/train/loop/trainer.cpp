@@ -246,6 +246,7 @@ void Trainer::hand_over(StepRecord* record) {
   if (t_.served == nullptr || synced_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
+  const WholeWeights whole(t_.weights.get());  // rank 0 compares what the servers say with what they make of a text
   t_.optimizer->with_masters([&](const MasterValues& values) {
     t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
   });
@@ -268,6 +269,7 @@ Collected Trainer::collect(StepRecord& record) {
     cursor = sampled.cursor;
     weights = step - 2;
   } else {
+    const WholeWeights whole(t_.served == nullptr ? t_.weights.get() : nullptr);
     made = collector_.collect(step, cursor);
   }
   if (made.stopped) return made;

@@ -36,7 +36,7 @@ void SftConfig::fields(Fields& f) {
       "reduce", reduce, {"sum", "micro"},
       "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
       "of ranks");
-  f.choice("shard", shard,
+  f.choice("shard", shard, {"moments", "gradients"},
            "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
            "every pass instead of every update");
   f.section("optimizer", optimizer);

@@ -190,16 +190,24 @@ std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vec
   return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
 }
 
+void accompany_others(Model& model, const Ranks* ranks, int64_t all, int64_t own) {
+  if (ranks == nullptr) return;
+  for (int64_t pass = own; pass < (all + ranks->size() - 1) / ranks->size(); ++pass) model.accompany_forward();
+}
+
 namespace {
 
-// The statistics of every token of these responses, micro-batch after micro-batch.
-void for_each_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> micros, double temperature,
-                    int64_t tail_limit, const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
+// The statistics of every token of this rank's responses, micro-batch after micro-batch.
+void for_each_own_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> all, Ranks* ranks,
+                        double temperature, int64_t tail_limit,
+                        const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
+  const auto micros = own_micro_batches(all, ranks);
   for (const auto& micro : micros) {
     PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
+  accompany_others(model, ranks, std::ssize(all), std::ssize(micros));
 }
 
 void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {
@@ -244,7 +252,7 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
     for (size_t k = 0; k < packed.tail.size(); ++k) tails[packed.tail[k]] = confidence[packed.token_index.size() + k];
   };
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
-  for_each_micro(model, batch, own_micro_batches(micros, ranks), temperature, tail_limit, use);
+  for_each_own_micro(model, batch, micros, ranks, temperature, tail_limit, use);
   all_gather(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
   // 0 without a tail: -0.0 + 0.0.
   for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
@@ -261,8 +269,8 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
     if (batch.groups[batch.responses[i].group].step == 0) some.push_back(i);
   }
   int64_t compared = 0, different = 0;
-  for_each_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), temperature, 0,
-                 [&](const PackedResponses& packed, const HeadStats& stats) {
+  for_each_own_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), nullptr,
+                     temperature, 0, [&](const PackedResponses& packed, const HeadStats& stats) {
                    const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
                      const std::vector<float> values = to_host(trainer);
                      for (size_t k = 0; k < packed.token_index.size(); ++k) {
@@ -287,8 +295,8 @@ std::vector<float> compute_logprobs(Model& model, const Batch& batch, double tem
                                     Ranks* ranks) {
   std::vector<float> logprob(batch.token.size(), kNotMine);
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
-  for_each_micro(
-      model, batch, own_micro_batches(micros, ranks), temperature, 0,
+  for_each_own_micro(
+      model, batch, micros, ranks, temperature, 0,
       [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
   all_gather(ranks, {&logprob});
   return logprob;

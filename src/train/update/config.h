@@ -34,7 +34,7 @@ struct UpdateConfig {
   Shard shard = Shard::moments;
   Offload offload = Offload::none;
   // Whether each of several ranks ends a backward pass with the gradients of its own parameters alone.
-  bool gradients_by_owner() const { return shard == Shard::gradients || reduce == Reduce::micro; }
+  bool gradients_by_owner() const { return shards_gradients(shard) || reduce == Reduce::micro; }
   void fields(Fields& f);
 };
 

@@ -83,6 +83,7 @@ LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, doub
                       });
   }
   if (!several) return out;
+  accompany_others(model, ranks, std::ssize(micros), own.last - own.first);
   UCAS_CHECK(vocab <= kExactInFloat, "token ids must be exact in f32");
   std::vector<float> ids(out.id.begin(), out.id.end());
   const auto all = [&](std::vector<float>& values) {
