@@ -2,7 +2,7 @@
 // answer nothing: what they would send keeps the values that are here, so sizes and calls are those of N ranks and
 // numbers are not. Random weights, sequences of one length; a rank's own micro-batches alone. Buffers of the network
 // are not there.
-//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients] [reduce=sum|micro]
+//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients|weights] [reduce=sum|micro]
 //                    [sequences=2] (of this rank) [length=256] [micro=256] [recompute=0] [threads=1] [device=cpu]
 // The first call makes a checkpoint of the shape in DIR, and the next ones measure.
 #include <ATen/TensorOperators.h>
@@ -21,6 +21,7 @@
 #include "plan/plan.h"
 #include "sharding/gradient_schedule.h"
 #include "sharding/sharded_masters.h"
+#include "sharding/sharded_weights.h"
 #include "train/optimizer/optimizer.h"
 
 using namespace ucas;
@@ -89,7 +90,8 @@ struct Asked {
         base(args.word("base", "")) {
     train.dtype = args.word("dtype", "bf16") == "f32" ? Dtype::f32 : Dtype::bf16;
     train.threads = args.number("threads", 1);
-    train.update.shard = args.word("shard", "moments") == "gradients" ? Shard::gradients : Shard::moments;
+    const std::string shard = args.word("shard", "moments");
+    train.update.shard = shard == "weights" ? Shard::weights : shard == "gradients" ? Shard::gradients : Shard::moments;
     train.update.reduce = args.word("reduce", "sum") == "micro" ? Reduce::micro : Reduce::sum;
     train.update.micro_batch_tokens = micro;
     train.data.max_prompt_length = 1;
@@ -126,13 +128,20 @@ void measure(const Asked& asked) {
     began = cpu_seconds();
   };
   LoneRank ranks(asked.rank, asked.ranks);
+  const bool by_block = asked.train.update.shard == Shard::weights;
   const auto model =
       load_model(asked.base, asked.device,
-                 {.dtype = asked.train.dtype, .trained = Trained::all, .recompute = asked.train.update.recompute},
+                 {.dtype = asked.train.dtype,
+                  .trained = Trained::all,
+                  .recompute = asked.train.update.recompute,
+                  .blocks_apart = by_block},
                  own_masters(asked.rank, asked.ranks));
-  const bool by_owner = asked.train.update.shard == Shard::gradients || asked.train.update.reduce == Reduce::micro;
+  const bool by_owner = asked.train.update.gradients_by_owner();
+  std::unique_ptr<ShardedWeights> weights;
+  if (by_block) weights = std::make_unique<ShardedWeights>(*model, ranks.second_channel(), false);
   Optimizer optimizer(model->trainable(), {}, Optimizer::Path::by_device, {.rank = asked.rank, .ranks = asked.ranks});
   optimizer.shard_over(ranks, by_owner ? Shard::gradients : Shard::moments, model->bf16_copies());
+  if (weights) weights->drop();
   phase_ends("load");
 
   const std::vector<Packed> micros = micro_batches(asked);

@@ -25,9 +25,10 @@ constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "mu
 constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", "int8"}; }
 
 // What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), their parameters' gradients, too
-// (ZeRO-2), and the matrices of blocks, too, while it scores and updates (ZeRO-3).
-enum class Shard { moments, gradients, weights };
-constexpr std::array<const char*, 3> names(Shard) { return {"moments", "gradients", "weights"}; }
+// (ZeRO-2), and the matrices of blocks, too, while it scores and updates (ZeRO-3). automatic: the plan
+// decides when a run begins (plan/shard_choice.cpp), and the run's config says what.
+enum class Shard { moments, gradients, weights, automatic };
+constexpr std::array<const char*, 4> names(Shard) { return {"moments", "gradients", "weights", "auto"}; }
 constexpr bool shards_gradients(Shard shard) { return shard != Shard::moments; }
 
 struct OptimizerConfig {  // defaults: verl's actor

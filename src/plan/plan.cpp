@@ -99,7 +99,7 @@ class Planner {
     policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
-    always("weights", policy_.weights, str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype)));
+    weights();
     optimizer_kept("masters", policy_.masters, "f32 of the trained matrices", true);
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
@@ -113,6 +113,22 @@ class Planner {
     }
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
+
+  // By update.shard = "weights" a rank has all matrices of blocks while it loads and samples, or hands them over, else
+  // one block beside its share: the masters, or f32 leaves apart, or without either its part as GEMMs read it
+  // (sharding/sharded_weights.h).
+  void weights() {
+    const std::string note = str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype));
+    if (!by_block()) return always("weights", policy_.weights, note);
+    auto& bytes = part("weights", str(note, ", or a block of ", m_.policy.num_hidden_layers));
+    bytes.assign(kPhases, policy_.weights - policy_.blocks + policy_.blocks / m_.policy.num_hidden_layers);
+    bytes[kLoad] = bytes[kGenerate] = policy_.weights;
+    const int64_t E = is_bf16() ? 2 : 4, trained = E * policy_.trained_blocks;
+    const bool by_masters = is_bf16() && !offload_;
+    const int64_t kept = policy_.blocks - (by_masters ? trained : 0);
+    if (kept > 0) shared_kept("share of weights", kept, "of blocks");
+  }
+  bool by_block() const { return c_.update.shard == Shard::weights && ranks_ > 1; }
 
   // Of what a model trains: what a rank keeps from update to update of a step, what a backward pass has beside that,
   // and buffers of what travels (sharding/sharded_gradients.h).

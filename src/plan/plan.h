@@ -63,6 +63,9 @@ struct MemoryPlan {
   std::string peak_words(size_t parts = 4) const;
 };
 
+// Where update.shard is "auto": sets what the plan of a rank fits `memory` bytes with, moments, gradients or weights,
+// and gives one line about it; else "". A function of config, shapes and `memory` alone.
+std::string decide_shard(TrainConfig& config, const PlannedModels& models, int64_t memory);
 MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models);
 
 // A change of settings that lowers the peak: alone, and with those before it.

@@ -275,6 +275,64 @@ TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_witho
   EXPECT_FALSE(plan_memory(c, models).offloads) << "a CPU";
 }
 
+// A block at a time, beside a share: of masters where there are some, of leaves or frozen matrices where there are none.
+TEST(memory_plan, ranks_share_the_weights_of_blocks_but_where_they_load_and_sample) {
+  TrainConfig c = small_training();
+  c.update.shard = Shard::weights;
+  const int64_t layers = small().num_hidden_layers;
+  for (const bool bf16 : {false, true}) {
+    for (const bool adapter : {false, true}) {
+      c.dtype = bf16 ? Dtype::bf16 : Dtype::f32;
+      c.lora.rank = adapter ? 4 : 0;
+      PlannedModels models = models_of(c);
+      if (adapter) models.options.trained = Trained::adapter;
+      const ModelMemory m = model_memory(small(), models.options, nullptr);
+      ASSERT_GT(m.blocks, 0);
+      EXPECT_EQ(bytes_of(plan_memory(c, models), "weights", "update"), m.weights) << "one process";
+      models.ranks = 4;
+      const MemoryPlan plan = plan_memory(c, models);
+      for (const char* phase : {"load", "generate"}) EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights);
+      for (const char* phase : {"score", "update", "save"})
+        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + m.blocks / layers) << phase;
+      const bool by_masters = bf16 && !adapter;
+      EXPECT_EQ(bytes_of(plan, "share of weights", "score"), by_masters ? 0 : (m.blocks + 3) / 4);
+    }
+  }
+}
+
+TEST(shard_choice, is_the_first_whose_plan_fits) {
+  TrainConfig c = small_training();
+  c.dtype = Dtype::bf16;
+  PlannedModels models = models_of(c);
+  models.policy.num_hidden_layers = 200;
+  models.ranks = 8;
+  const auto peak = [&](Shard shard, Offload offload = Offload::none) {
+    TrainConfig tried = c;
+    tried.update.shard = shard;
+    tried.update.offload = offload;
+    return plan_memory(tried, models).peak();
+  };
+  const auto chosen = [&](int64_t memory) {
+    TrainConfig tried = c;
+    tried.update.shard = Shard::automatic;
+    EXPECT_NE(decide_shard(tried, models, memory), "");
+    return word_of(tried.update.shard);
+  };
+  const int64_t moments = peak(Shard::moments), gradients = peak(Shard::gradients), weights = peak(Shard::weights);
+  ASSERT_LT(gradients, moments);
+  ASSERT_LE(weights, gradients);
+  EXPECT_EQ(chosen(moments), "moments");
+  EXPECT_EQ(chosen(moments - 1), "gradients");
+  EXPECT_EQ(chosen(gradients - 1), "weights");
+  EXPECT_EQ(chosen(1), "weights") << "the smallest where none fits";
+  c.reference.sync_steps = 1;
+  c.objective.kl_coeff = 0.1;
+  EXPECT_EQ(chosen(1), "gradients") << "a reference that moves";
+  models.ranks = 1;
+  EXPECT_EQ(chosen(1), "moments");
+  EXPECT_EQ(decide_shard(c, models, 1), "") << "not asked";
+}
+
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {
   TrainConfig c = small_training();
   c.objective.kl_coeff = 0.1;

@@ -226,6 +226,17 @@ class TimePlanner {
     return trained * gradients + (trained - static_cast<double>(m.masters) / 2) * updates;  // masters travel in bf16
   }
 
+  // By update.shard = "weights": blocks for each pass, of scores one, of an update one for forward and one for backward,
+  // and all of them for sampling; in return none of those that are trained are broadcast after an update.
+  double of_blocks() const {
+    if (c_.update.shard != Shard::weights || ranks_ == 1) return 0;
+    const ModelMemory m = model_memory(m_.policy, m_.options, &c_.optimizer);
+    const double scores = std::ceil(sampled_ / ranks_ * (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens)),
+                 passes = backward_passes(static_cast<double>(c_.update.epochs), updates_);
+    const double broadcast = static_cast<double>(m.trained_blocks) * (c_.dtype == Dtype::bf16 ? 2 : 4) * updates_;
+    return static_cast<double>(m.blocks) * (scores + 2 * passes + 1) - broadcast;
+  }
+
   // Gradients are summed, updated parameters broadcast, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
@@ -237,6 +248,7 @@ class TimePlanner {
     const double of_policy = passes(c_.update.gradients_by_owner(), static_cast<double>(c_.update.epochs), updates_);
     const double wire = c_.update.wire == Wire::bf16 ? 0.5 : 1;
     double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), wire * of_policy, updates_);
+    models += of_blocks();
     const ModelOptions beside = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);

@@ -21,11 +21,11 @@ def words(run, *more):
                        "--update.micro_batch_tokens", 64, *more)
 
 
-def same_run(a, b):
+def same_run(a, b, config=True):
     check(rows(path(a)) == rows(path(b)), f"{a}: steps.jsonl is that of {b}")
     for step in range(1, STEPS + 1):
         at = os.path.join("checkpoints", f"step-{step:07d}")
-        same_checkpoint(path(a, at), path(b, at), a)
+        same_checkpoint(path(a, at), path(b, at), a, config)
 
 
 for kind, more in KINDS.items():
@@ -35,6 +35,11 @@ for kind, more in KINDS.items():
     codes, said = finish(start_ranks(2, words(f"{kind}-ranks", *more, *OFFLOAD)))
     check(codes == [0, 0], f"{kind}: two ranks train: {said[0][-300:]}")
     same_run(f"{kind}-ranks", kind)
+    if kind not in ("f32", "int8-muon"):
+        continue
+    codes, said = finish(start_ranks(2, words(f"{kind}-blocks", *more, *OFFLOAD, "--update.shard", "weights")))
+    check(codes == [0, 0], f"{kind}: two ranks train with shares of weights: {said[0][-300:]}")
+    same_run(f"{kind}-blocks", kind, config=False)
 
 # With it, without it, with it under two ranks.
 ucas(*words("changes", *KINDS["bf16"], *OFFLOAD, "--train.steps", 1))

@@ -96,12 +96,12 @@ check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-3 * (1 + y["acto
           for x, y in zip(a[:3], b[:3]) if "actor/grad_norm" in y), "their sums have the same norms")
 
 # 4 -> 1 -> 3, each to a step of its own.
-run = path("handed-on")
-for size, last, first in ((4, 2, words(run, "--update.reduce", "micro")), (1, 4, ["train", "--resume", run]),
-                          (3, STEPS, ["train", "--resume", run])):
-    codes, said = finish(start(size, [*first, "--train.steps", last]))
-    check(codes == [0] * size, f"{size} train to step {last}: {said[0][-300:]}")
-same_run(run, path("one"), "four, one, then three processes", whole=False)
+for run, more in ((path("handed-on"), ()), (path("handed-on-blocks"), ("--update.shard", "weights"))):
+    for size, last, first in ((4, 2, words(run, "--update.reduce", "micro", *more)), (1, 4, ["train", "--resume", run]),
+                              (3, STEPS, ["train", "--resume", run])):
+        codes, said = finish(start(size, [*first, "--train.steps", last]))
+        check(codes == [0] * size, f"{size} train to step {last}: {said[0][-300:]}")
+    same_run(run, path("one"), "four, one, then three processes", whole=False, config=not more)
 
 # Any of them is killed at any moment: the others end, and another number goes on.
 KILLS = int(os.environ.get("UCAS_TEST_KILLS", 5))
@@ -136,7 +136,7 @@ def killed(name, kills, *more):
 
 
 last = killed("killed", KILLS)
-killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "gradients")
+killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "weights")
 
 # An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
 def evaluated(out):

@@ -120,6 +120,8 @@ int run_plan(const Words& words) {
   if (on_gpu) models.driver = driver_memory(device, options.gpus, config.update.reduce == Reduce::micro);
   head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
                    options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
+  if (std::string decided = decide_shard(config, models, limits.memory); !decided.empty())
+    head.notes.push_back(std::move(decided));
   const MemoryPlan plan = plan_memory(config, models);
   const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);

@@ -248,6 +248,27 @@ struct Planned {
   std::string words;
 };
 
+// update.shard = "auto", once and for all of a run: by rank 0's device, or its share of its host's memory.
+void decide_shard_of_run(TrainConfig& config, Ranks& ranks) {
+  if (config.update.shard != Shard::automatic) return;
+  std::string chosen;
+  ranks.together("choosing what ranks share", [&] {
+    if (!ranks.leads()) return;
+    config.validate();
+    const at::Device device = device_for(config, ranks);
+    PlannedModels models = planned_models(config);
+    models.ranks = ranks.size();
+    models.gpu = device.is_cpu() ? 0 : usable_gpu(memory_of(device).total);
+    const int64_t memory =
+        models.gpu > 0 ? models.gpu : machine_memory().total / std::max<int64_t>(1, ranks.place().on_host);
+    log(decide_shard(config, models, memory));
+    chosen = word_of(config.update.shard);
+  });
+  chosen = ranks.from_leader("what ranks share", chosen);
+  for (const Shard shard : {Shard::moments, Shard::gradients, Shard::weights})
+    if (chosen == word_of(shard)) config.update.shard = shard;
+}
+
 void check_environment(const TrainConfig& config, const Ranks& ranks) {
   if (!config.rollout.environment.some() || ranks.alone()) return;
   throw Error(ErrorKind::config, str("rollout.environment = \"", word_of(config.rollout.environment.kind), "\" with ",
@@ -502,6 +523,7 @@ RunDirectory watch_soon(const std::string& path) {
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
   begin_peak_resident();
+  decide_shard_of_run(config, *ranks);
   const Planned planned = ranks->together("planning the run", [&] {
     config.validate();
     check_environment(config, *ranks);

@@ -13,9 +13,11 @@
 
 #include "base/str.h"
 #include "methods/registry.h"
+#include "model/weights.h"
 #include "support/engine/process_ranks.h"
 #include "support/engine/small_models.h"
 #include "support/engine/thread_ranks.h"
+#include "sharding/sharded_weights.h"
 #include "train/optimizer/optimizer.h"
 #include "train/update/gradient_pass.h"
 #include "train/update/gradients.h"
@@ -75,6 +77,11 @@ std::string difference(const Result& a, const Result& b) {
 Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard shard, const Learnt& of) {
   Optimizer optimizer(model.trainable(), {});
   if (ranks != nullptr) optimizer.shard_over(*ranks, Shard::gradients);
+  std::unique_ptr<ShardedWeights> weights;
+  if (shard == Shard::weights) {
+    weights = std::make_unique<ShardedWeights>(model, ranks->second_channel(), false);
+    weights->drop();
+  }
   const size_t N = of.batch.token.size();
   Result result{.record = {std::vector<float>(N), std::vector<uint8_t>(N)}};
   for (int again = 0; again < 2; ++again) {
@@ -159,12 +166,14 @@ TEST(gradients_by_micro_batches, have_the_bits_of_one_process_on_any_number_of_r
     for (const int64_t budget : {1, 30, 4096}) {
       const Result one = learn(*model_of(options), budget, nullptr, Reduce::micro, Shard::moments);
       for (const int64_t size : {2, 3, 4}) {
-        for (const Shard shard : {Shard::moments, Shard::gradients}) {
+        for (const Shard shard : {Shard::moments, Shard::gradients, Shard::weights}) {
           SCOPED_TRACE(str(name, ", budget ", budget, ", ", size, " ranks, ", word_of(shard)));
+          ModelOptions of_ranks = options;
+          of_ranks.blocks_apart = shard == Shard::weights;
           std::mutex mutex;
           Result all;
           ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
-            const std::unique_ptr<Model> model = model_of(options);
+            const std::unique_ptr<Model> model = model_of(of_ranks);
             Result mine = learn(*model, budget, ranks.get(), Reduce::micro, shard);
             const std::lock_guard lock(mutex);
             all.gradient.merge(mine.gradient);
@@ -200,10 +209,10 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
       Result all;
       double of_all = 0;
       ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
-        const std::unique_ptr<Model> model = model_of({});
+        const std::unique_ptr<Model> model = model_of({.blocks_apart = true});
         const Learnt mine_of = learnt(*model);
         const double mine_before = model->work().operations;
-        Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::gradients, mine_of);
+        Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::weights, mine_of);
         const std::lock_guard lock(mutex);
         of_all += model->work().operations - mine_before;
         all.gradient.merge(mine.gradient);
@@ -252,6 +261,51 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
       return "";
     });
     EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
+  }
+}
+
+// Matrices of blocks that rank 0 is given: each block once for each forward pass and once for each backward pass, but
+// the last one, which the backward pass finds here. Beside an update nothing of them travels.
+TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
+  for (const int64_t size : {2, 3, 4}) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+      const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
+        const std::unique_ptr<Model> model = model_of({.dtype = dtype, .blocks_apart = true});
+        const Learnt of(*model);
+        Optimizer optimizer(model->trainable(), {});
+        optimizer.shard_over(ranks, Shard::weights, model->bf16_copies());
+        ShardedWeights weights(*model, ranks.second_channel(), false);
+        int64_t of_block = 0, whole = 0;
+        for (const Linear* linear : model->weights().layers.front().linears())
+          of_block += static_cast<int64_t>(linear->weight.nbytes());
+        const auto there = [&] {
+          int64_t bytes = 0;
+          for (const Layer& layer : model->weights().layers)
+            for (const Linear* linear : layer.linears())
+              bytes += static_cast<int64_t>(linear->weight.storage().nbytes());
+          return bytes;
+        };
+        whole = there();
+        weights.drop();
+        if (there() != 0) return "weights are kept";
+        const auto layers = std::ssize(model->weights().layers);
+        const Among among{&ranks, Reduce::micro, Shard::weights, optimizer.owners()};
+        accumulate_gradients(*model, of.input(1, among));  // 9 micro-batches, and 2 that are silent
+        const int64_t waves = (9 + size - 1) / size, reads = (2 + size - 1) / size;
+        int64_t blocks = waves * (2 * layers - 1) + reads * layers;
+        blocks -= layers > 1 ? 0 : waves + reads - 1;  // the only block stays
+        if (weights.bytes() != blocks * of_block) return str("passes: ", weights.bytes(), " for ", blocks * of_block);
+        if (there() != of_block) return "more than a block is there";
+        optimizer.step(1e-3);
+        model->refresh();
+        if (there() != 0) return "a block of before the update is there";
+        if (weights.bytes() != blocks * of_block) return "an update sends weights";
+        weights.gather();
+        if (there() != whole) return "not all is gathered";
+        return weights.bytes() == (blocks + layers) * of_block ? "" : "gathering sends more than all blocks";
+      });
+      EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
+    }
   }
 }
 
