@@ -78,6 +78,30 @@ inline std::vector<int64_t> budget_numbers(const std::string& list) {
   return numbers;
 }
 
+// A step of RL: `prompts` groups of n are sampled with all lanes in use, `trained` of them scored and trained on; mean
+// lengths stand for all. What stays idle at the end of a generation batch is not in it.
+inline void print_step_budget(const Arguments& args, const ModelConfig& c, const DeviceLimits& limits) {
+  const auto number = [&](const char* name, int64_t otherwise) { return args.number(name, otherwise); };
+  const int64_t n = number("n", 16), prompts = number("prompts", 1024), trained = number("trained", 512);
+  const int64_t prompt = number("prompt", 120), response = number("response", 900), lanes = number("step_lanes", 1024);
+  const int64_t whole = prompt + response, rows = number("micro_batch", 16896), updates = number("updates", 16);
+  const auto seconds = [&](const std::vector<BudgetPart>& parts) {
+    return BudgetColumn("", parts, limits).all_seconds;
+  };
+  const double decoded = static_cast<double>(prompts * n * response) / static_cast<double>(lanes);
+  const double tokens = static_cast<double>(trained * n * whole), packs = tokens / static_cast<double>(rows);
+  const double prefill = static_cast<double>(prompts * prompt) / static_cast<double>(rows);
+  std::printf("| %s | least seconds |\n| --- | --- |\n", "a step");
+  std::printf("| generation: %ld x %ld responses | %.1f |\n", prompts, n,
+              decoded * seconds(decoding_budget(c, lanes, prompt + response / 2, false)) +
+                  prefill * seconds(scoring_budget(c, rows, prompt)));
+  std::printf("| old log-probs: %ld x %ld | %.1f |\n", trained, n, packs * seconds(scoring_budget(c, rows, whole)));
+  std::printf("| update, forward and backward | %.1f |\n",
+              packs * seconds(training_budget(c, rows, whole, HeadLogits::again)));
+  std::printf("| %ld x AdamW, moments of 32 bits | %.2f |\n", updates,
+              static_cast<double>(updates) * seconds(update_budget(c, 32)));
+}
+
 inline void print_budget(const Arguments& args) {
   const std::string file = args.word("config", "");
   const ModelConfig c = file.empty() ? config_of(args.word("shape", "q15b")) : read_model_config_file(file);
@@ -110,6 +134,7 @@ inline void print_budget(const Arguments& args) {
       print_budget_table(decoding, {"GEMMs of blocks", "KV cache", "logits", "draw", "row kernels"});
     }
   }
+  print_step_budget(args, c, limits);
 }
 
 }  // namespace ucas

@@ -96,7 +96,7 @@ class BudgetCounter {
   }
 
   // Causal, over whole sequences: the library's flash attention, backward from what it kept.
-  void attention(int64_t sequence) {
+  void attention(int64_t sequence, bool backward) {
     double pairs = 0;
     for (double left = R_; left > 0; left -= static_cast<double>(sequence)) {
       const double length = std::min(left, static_cast<double>(sequence));
@@ -104,27 +104,24 @@ class BudgetCounter {
     }
     const double operations = 4 * pairs * query_, kept = 4 * R_ * static_cast<double>(s_.H);
     add("attention", "flash attention forward", L_, operations, 2 * R_ * (N_ + query_) + kept);
+    if (!backward) return;
     add("attention", "flash attention backward", L_, 2.5 * operations, 2 * R_ * (2 * N_ + 2 * query_) + kept);
   }
 
-  void head(HeadLogits how) {
-    const bool kept = how != HeadLogits::again && R_ <= static_cast<double>(kGpuHeadRows);
-    const double part_rows = static_cast<double>(rows_of_head_part(static_cast<int64_t>(R_)));
-    const double row_parts = std::ceil(R_ / part_rows), calls = row_parts * tiles_;
-    const double columns = how == HeadLogits::whole && kept ? 1 : tiles_;  // GEMMs of a gradient that they make
-    const double operations = 2 * R_ * V_ * D_, weights = 2 * V_ * D_;
-    const auto all = [&](const char* name, double times, double bytes) {
-      parts.push_back({"LM head GEMMs", name, times, operations, bytes});
-    };
-    const double logits = row_parts * weights + tiles_ * 2 * R_ * D_ + 4 * R_ * V_;
-    all("logits", calls, logits);
-    if (!kept) all("logits again", calls, logits);
-    all("rows' gradient", row_parts * columns, row_parts * weights + 2 * R_ * V_ + columns * 8 * R_ * D_);
-    all("weight gradient", row_parts * columns, columns * 2 * R_ * D_ + 2 * R_ * V_ + row_parts * 4 * weights);
-    parts.push_back({"LM head kernels", "head_stats_of_tiles", calls, 0, R_ * (4 * V_ + tiles_ * (kTileBytes + 4))});
+  void head_forward() {
+    head_gemm("logits", row_parts() * tiles_, bytes_of_logits());
+    parts.push_back(
+        {"LM head kernels", "head_stats_of_tiles", row_parts() * tiles_, 0, R_ * (4 * V_ + tiles_ * (kTileBytes + 4))});
     add("LM head kernels", "head_stats_of_rows", 1, 0, R_ * (tiles_ * kTileBytes + 24));
-    const double slices = kept ? 1 : tiles_;
-    parts.push_back({"LM head kernels", "head_gradient", kept ? 1 : calls, 0, R_ * (6 * V_ + slices * 24)});
+  }
+  void head_backward(HeadLogits how) {
+    const bool kept = how != HeadLogits::again && R_ <= static_cast<double>(kGpuHeadRows);
+    const double slices = how == HeadLogits::whole && kept ? 1 : tiles_, weights = 2 * V_ * D_;
+    if (!kept) head_gemm("logits again", row_parts() * tiles_, bytes_of_logits());
+    head_gemm("rows' gradient", row_parts() * slices, row_parts() * weights + 2 * R_ * V_ + slices * 8 * R_ * D_);
+    head_gemm("weight gradient", row_parts() * slices, slices * 2 * R_ * D_ + 2 * R_ * V_ + row_parts() * 4 * weights);
+    parts.push_back({"LM head kernels", "head_gradient", kept ? 1 : row_parts() * tiles_, 0,
+                     R_ * (6 * V_ + (kept ? 1 : tiles_) * 24)});
   }
 
   void embedding_gradient() { add("row kernels", "embedding gradient, LibTorch", 1, 0, 12 * R_ * D_); }
@@ -142,6 +139,12 @@ class BudgetCounter {
   }
 
  private:
+  double row_parts() const { return std::ceil(R_ / static_cast<double>(rows_of_head_part(static_cast<int64_t>(R_)))); }
+  double bytes_of_logits() const { return row_parts() * 2 * V_ * D_ + tiles_ * 2 * R_ * D_ + 4 * R_ * V_; }
+  void head_gemm(const char* name, double calls, double bytes) {
+    parts.push_back({"LM head GEMMs", name, calls, 2 * R_ * V_ * D_, bytes});
+  }
+
   const ModelConfig c_;
   const BlockShape s_;
   const double R_, D_, F_, N_, query_, V_, L_, tiles_;
@@ -154,14 +157,27 @@ std::vector<BudgetPart> training_budget(const ModelConfig& config, int64_t rows,
   b.block_gemms("forward");
   b.block_gemms("input gradient");
   b.weight_gradients();
-  b.head(head);
+  b.head_forward();
+  b.head_backward(head);
   b.embed();
   b.forward_norms();
   b.rope(false);
   b.swiglu();
   b.backward_rows();
   b.embedding_gradient();
-  b.attention(sequence);
+  b.attention(sequence, true);
+  return b.parts;
+}
+
+std::vector<BudgetPart> scoring_budget(const ModelConfig& config, int64_t rows, int64_t sequence) {
+  BudgetCounter b(config, aligned(rows));
+  b.block_gemms("forward");
+  b.head_forward();
+  b.embed();
+  b.forward_norms();
+  b.rope(false);
+  b.swiglu();
+  b.attention(sequence, false);
   return b.parts;
 }
 
@@ -179,19 +195,21 @@ std::vector<BudgetPart> decoding_budget(const ModelConfig& config, int64_t lanes
 
 std::vector<BudgetPart> update_budget(const ModelConfig& config, int64_t bits) {
   UCAS_CHECK(bits == 32 || bits == 16 || bits == 8, "moments have 32, 16 or 8 bits");
-  double parameters = static_cast<double>(config.hidden_size);  // the last norm
-  parameters += static_cast<double>(config.vocab_size * config.hidden_size * (config.tie_word_embeddings ? 1 : 2));
-  double of_block = 0;
+  double of_block = 0, tensors = 0;
   visit_block(config, [&](const BlockParameter& p) {
     of_block += static_cast<double>(std::max<int64_t>(p.rows, 1) * p.columns + (p.bias ? p.rows : 0));
+    tensors += p.bias ? 2 : 1;
   });
-  parameters += static_cast<double>(config.num_hidden_layers) * of_block;
+  const double layers = static_cast<double>(config.num_hidden_layers), matrices = config.tie_word_embeddings ? 1 : 2;
+  const double parameters = layers * of_block + static_cast<double>(config.hidden_size) +
+                            matrices * static_cast<double>(config.vocab_size * config.hidden_size);
+  const double calls = layers * tensors + 1 + matrices;
   // Weight and gradient read and written, both moments likewise, the bf16 copy written; a scale for each block of
   // codes.
   const double scales = bits == 8 ? 2 * 2 * 4.0 / gpu::kCodeBlock : 0;
   const double element = 8 + 8 + 4 * static_cast<double>(bits) / 8 + 2 + scales;
-  return {{"AdamW", "sum_of_squares", 1, 2 * parameters, 4 * parameters},
-          {"AdamW", bits == 32 ? "adamw" : "adamw_packed", 1, 0, element * parameters}};
+  return {{"AdamW", "sum_of_squares", calls, 2 * parameters, 4 * parameters},
+          {"AdamW", bits == 32 ? "adamw" : "adamw_packed", calls, 0, element * parameters}};
 }
 
 }  // namespace ucas

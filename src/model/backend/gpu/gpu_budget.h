@@ -23,6 +23,9 @@ struct BudgetPart {
 // LM head's statistics of all rows with their gradient.
 std::vector<BudgetPart> training_budget(const ModelConfig& config, int64_t rows, int64_t sequence, HeadLogits head);
 
+// The forward pass alone, and the statistics of all rows: old log-probs.
+std::vector<BudgetPart> scoring_budget(const ModelConfig& config, int64_t rows, int64_t sequence);
+
 // One step of `lanes` sampled sequences, each of which attends to `keys` keys, its own included. `truncated`: the most
 // that top_k, top_p and min_p read (docs/gpu.md).
 std::vector<BudgetPart> decoding_budget(const ModelConfig& config, int64_t lanes, int64_t keys, bool truncated);

@@ -195,6 +195,20 @@ TEST(gpu_budget, of_a_training_pass_is_what_its_kernels_are_asked_for) {
   }
 }
 
+TEST(gpu_budget, of_a_pass_for_log_probs_is_what_its_kernels_are_asked_for) {
+  const c10::NoGradGuard no_grad;
+  for (const ModelConfig& config : shapes()) {
+    const auto native = make_model(config, 3, at::kCPU, {.dtype = Dtype::bf16});
+    GpuForward forward(native->config(), native->weights(), native->options(), {counting_table(), at::kCPU});
+    const auto head = make_gpu_head(native->weights().head, &counting_table());
+    Packed packed;
+    packed.append(std::vector<int32_t>(32, 3));
+    counted.clear();
+    head->stats(forward.hidden(packed), std::vector<int32_t>(32, 7), 1.0);
+    expect_counted(scoring_budget(config, 32, 32), config.family->model_type);
+  }
+}
+
 TEST(gpu_budget, of_a_decoding_step_is_what_its_kernels_are_asked_for) {
   const c10::NoGradGuard no_grad;
   for (const ModelConfig& config : shapes()) {
@@ -227,6 +241,7 @@ TEST(gpu_budget, of_an_update_counts_every_parameter_once) {
       double parameters = 0;
       for (const NamedTensor& p : model->parameters()) parameters += static_cast<double>(p.tensor.numel());
       EXPECT_DOUBLE_EQ(update_budget(config, 32)[0].bytes, 4 * parameters);
+      EXPECT_EQ(update_budget(config, 32)[1].calls, static_cast<double>(model->parameters().size()));
       EXPECT_DOUBLE_EQ(update_budget(config, 32)[1].bytes, 34 * parameters);
       EXPECT_DOUBLE_EQ(update_budget(config, 16)[1].bytes, 26 * parameters);
       EXPECT_NEAR(update_budget(config, 8)[1].bytes, 22 * parameters, parameters / 8);
