@@ -5,6 +5,10 @@
 //   build/bench_gpu what=head   [rows=8192] [V=151936] [D=1536]
 //   build/bench_gpu what=parts  [shape=q15b] [tokens=4096] [sequence=1024]   each part of a training step by itself
 //   build/bench_gpu what=bits   [shape=q15b] [rows=16,64,..]                 which rows of GEMMs keep their bits
+//   build/bench_gpu what=budget [shape=q15b | config=config.json] [tops=789] [tbs=2.98] [rows=4096,16896]
+//   [sequence=1024]
+//       [lanes=16,64,256,1024] [context=1000]   Markdown: operations and bytes by part, and the least time; needs no
+//       GPU
 //   build/bench_gpu what=checkpoint out=DIR like=TOKENIZER_DIR [shape=q15b]  a random model, saved
 // device=emulated: by CPU emulation, at tiny sizes, to try a command where there is no GPU; its figures say nothing.
 // UCAS_TRY=name=value,..: other ways to compute the same (src/model/tensor/variants.h).
@@ -19,6 +23,7 @@
 
 #include "base/files/file.h"
 #include "bench_model.h"
+#include "gpu_budget_tables.h"
 #include "gpu_parts.h"
 #include "model/backend/gpu/gpu_check.h"
 #include "model/backend/gpu/gpu_head.h"
@@ -226,6 +231,7 @@ int main(int argc, char** argv) {
       print_bits(config_of(args.word("shape", "q15b")), kDevice,
                  numbers_of(args.word("rows", "16,32,64,128,256,512,1024,4096,8448,16896")));
     }
+    if (what == "budget") print_budget(args);
     if (what == "checkpoint") checkpoint(args);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -17,15 +17,7 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kGpuHeadRows = 4096;  // whose logits of a tile lie side by side: 32 MiB; or all, where they are kept
-constexpr int64_t kPartAlign = 128;     // rows of a GEMM's tile
-
-// Of so many parts as it takes, equal ones: a small last one would leave most of a device idle.
-int64_t rows_of_part(int64_t rows) {
-  const int64_t parts = (rows + kGpuHeadRows - 1) / kGpuHeadRows;
-  if (parts <= 1) return rows;
-  return ((rows + parts - 1) / parts + kPartAlign - 1) / kPartAlign * kPartAlign;
-}
+constexpr int64_t kPartAlign = 128;  // rows of a GEMM's tile
 
 const int32_t* ids_of(const at::Tensor& x) { return x.const_data_ptr<int32_t>(); }
 
@@ -34,6 +26,7 @@ struct GpuSaved {
   at::Tensor target, lse, entropy;
   at::Tensor logits;  // [P, V + some] f32, where they are kept; becomes their gradient, in bf16 in the same place
   Matrix lm_head;
+  const gpu::Table* table;
   float inverse_temperature;
   int64_t rows;
   bool wants_hidden, wants_head;
@@ -43,7 +36,7 @@ struct GpuSaved {
 // V]: the logits stay there; undefined: a tile's are gone with the next one.
 template <class Visit>
 void each_tile_of_all_rows(const at::Tensor& h, const at::Tensor& lm_head, const at::Tensor& kept, Visit visit) {
-  const int64_t vocab = lm_head.size(0), most = rows_of_part(h.size(0));
+  const int64_t vocab = lm_head.size(0), most = rows_of_head_part(h.size(0));
   at::Tensor buffer;
   if (!kept.defined()) buffer = at::empty({most, gpu::kHeadTile}, h.options().dtype(at::kFloat));
   for (int64_t first = 0; first < h.size(0); first += most) {
@@ -96,7 +89,7 @@ struct LogitGradients {
 
 std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<at::Tensor>& gradients) {
   const c10::NoGradGuard no_grad;
-  const Kernels kernels = kernels_of(s.h.device());
+  const Kernels kernels{*s.table, s.h.device()};
   const int64_t P = s.h.size(0), D = s.h.size(1), vocab = s.lm_head.compute.size(0);
   const at::TensorOptions options = s.lse.options();
   const LogitGradients sums{s.wants_hidden ? at::zeros({P, D}, options) : at::Tensor(),
@@ -182,8 +175,10 @@ class GpuSampler final : public TokenSampler {
 
 class GpuHead final : public Head {
  public:
-  using Head::Head;
-  std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight)); }
+  GpuHead(Matrix weight, const gpu::Table* table)
+      : Head(std::move(weight)),
+        table_(table != nullptr ? table : &kernels_of(this->weight().compute.device()).table) {}
+  std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight), table_); }
   int64_t rows_at_once() const override {
     return variants().head == HeadLogits::again ? Head::rows_at_once() : kGpuHeadRows;
   }
@@ -196,11 +191,12 @@ class GpuHead final : public Head {
                     bool wants_gradient) const override {
     const int64_t rows = hidden.size(0), vocab = weight().compute.size(0);
     GpuSaved s{.lm_head = weight(),
+               .table = table_,
                .inverse_temperature = static_cast<float>(1 / temperature),
                .rows = rows,
                .wants_hidden = hidden.requires_grad(),
                .wants_head = weight().leaf.requires_grad()};
-    const Kernels kernels = kernels_of(hidden.device());
+    const Kernels kernels{*table_, hidden.device()};
     HeadStats out;
     {
       const c10::NoGradGuard no_grad;
@@ -242,6 +238,9 @@ class GpuHead final : public Head {
                                   [s](const std::vector<at::Tensor>& g) { return gpu_head_backward(s, g); });
     return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
+
+ private:
+  const gpu::Table* table_;
 };
 
 }  // namespace
@@ -318,6 +317,15 @@ void DeviceSampler::run(const at::Tensor& logits, bool any_greedy, const at::Ten
                          .min_p = all_greedy_ ? 0 : sampling_.min_p});
 }
 
-std::unique_ptr<Head> make_gpu_head(Matrix weight) { return std::make_unique<GpuHead>(std::move(weight)); }
+std::unique_ptr<Head> make_gpu_head(Matrix weight, const gpu::Table* table) {
+  return std::make_unique<GpuHead>(std::move(weight), table);
+}
+
+// Of so many parts as it takes, equal ones: a small last one would leave most of a device idle.
+int64_t rows_of_head_part(int64_t rows) {
+  const int64_t parts = (rows + kGpuHeadRows - 1) / kGpuHeadRows;
+  if (parts <= 1) return rows;
+  return ((rows + parts - 1) / parts + kPartAlign - 1) / kPartAlign * kPartAlign;
+}
 
 }  // namespace ucas

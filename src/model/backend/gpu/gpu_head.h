@@ -7,7 +7,13 @@
 
 namespace ucas {
 
-std::unique_ptr<Head> make_gpu_head(Matrix weight);
+// `table`: nullptr, or what stands for the device's own (tests).
+std::unique_ptr<Head> make_gpu_head(Matrix weight, const gpu::Table* table = nullptr);
+
+// Rows whose logits of a tile lie side by side, at most (32 MiB); and whose logits of all tiles are kept, at most.
+constexpr int64_t kGpuHeadRows = 4096;
+// Those that are computed together, of so many.
+int64_t rows_of_head_part(int64_t rows);
 
 // Draws a token for every row of logits; what it needs stays between calls, so that it can be recorded.
 class DeviceSampler {
