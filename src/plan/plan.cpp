@@ -139,7 +139,8 @@ class Planner {
   Gradients gradients_of(const ModelMemory& m, Shard shard) const {
     const bool micro = c_.update.reduce == Reduce::micro, several = ranks_ > 1;
     if (!several) return {m.gradients, micro ? m.passing : 0, 0, micro ? ", and a block's of a micro-batch" : ""};
-    const int64_t in_bf16 = c_.update.wire == Wire::bf16 ? std::min(m.gradients, 4 * kExchangeElements) : 0;
+    const bool halves = c_.update.wire == Wire::bf16;  // two buffers, of which all-reduce has small ones
+    const int64_t in_bf16 = halves ? std::min(m.gradients, 4 * kExchangeElements) : 0;
     if (!micro && shard == Shard::moments) return {.always = m.gradients, .exchanged = in_bf16};
     const int64_t own = share(m.gradients), all = shard == Shard::moments ? m.gradients : m.passing;
     const std::string note =

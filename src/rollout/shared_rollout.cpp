@@ -45,7 +45,10 @@ class OwnPart {
     RolloutRequest mine = request_;
     mine.jobs = jobs_;
     mine.sink.keep = true;
-    mine.sink.on_response = [this](const Episode&) { --under_way_; };
+    mine.sink.on_response = [this](const Episode&) {
+      --under_way_;
+      ranks_.works();
+    };
     if (request_.sink.on_own_response) {
       mine.sink.on_own_response = [this](const Episode& episode) {
         Episode own = episode;

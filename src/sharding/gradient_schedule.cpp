@@ -62,13 +62,19 @@ void add_to(std::span<double> sum, std::span<const double> part) {
 class OverRanks : public GradientSchedule {
  public:
   OverRanks(Ranks& ranks, std::span<double> metrics) : ranks_(ranks), metrics_(metrics) {}
-  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
+  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), told(work)); }
   int64_t reads(int64_t micros) const override {
     const RankShare mine = share_of(ranks_, micros);
     return mine.last - mine.first;
   }
 
  protected:
+  Work told(const Work& work) {
+    return [this, &work](int64_t micro) {
+      work(micro);
+      ranks_.works();
+    };
+  }
   void sum_metrics() {
     std::vector<double> sum(metrics_.size()), part(metrics_.size());
     for (const std::string& bytes : gather_metrics(ranks_, metrics_)) {
@@ -86,7 +92,7 @@ class Summed final : public OverRanks {
  public:
   Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients, Wire wire)
       : OverRanks(ranks, metrics), gradients_(std::move(gradients)), wire_(wire) {}
-  void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
+  void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), told(work)); }
   void finish() override {
     if (wire_ == Wire::bf16) {
       ranks_.all_reduce_bf16("summing gradients", gradients_);
@@ -114,7 +120,7 @@ class SummedShards final : public OverRanks {
     const RankShare mine = share_of(ranks_, micros);
     for (int64_t i = 0; i < (micros + ranks_.size() - 1) / ranks_.size(); ++i) {
       const int64_t micro = mine.first + i;
-      shards_.pass(micro < mine.last ? [&] { work(micro); } : std::function<void()>(), ranks_.size());
+      shards_.pass(micro < mine.last ? [&] { told(work)(micro); } : std::function<void()>(), ranks_.size());
     }
   }
   void finish() override { sum_metrics(); }
@@ -168,6 +174,7 @@ class InWaves final : public GradientSchedule {
   void note(int64_t micro, const Work& work) {
     std::ranges::fill(metrics_, 0.0);
     work(micro);
+    ranks_.works();
     noted_.insert(noted_.end(), metrics_.begin(), metrics_.end());
   }
 

@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 
@@ -24,6 +26,35 @@ constexpr std::chrono::seconds kHeard{3};  // for the others to read why rank 0,
 constexpr std::chrono::seconds kAsked{2};
 constexpr std::chrono::seconds kOwnEnd{3};  // for a rank that meets the loss of another one in its next call
 constexpr const char *kLost = "ucas/lost", *kReadBy = "ucas/lost-read", *kLeft = "done";
+
+constexpr int64_t kSlow = 6;  // of the patience: others have waited so long for a rank when it is named
+constexpr size_t kChannels = 2;
+
+// How far a rank is.
+struct Far {
+  struct Call {
+    int64_t number = 0;
+    std::string what;
+  };
+  Call calls[kChannels];
+  int64_t work = 0;  // micro-batches and responses
+
+  std::string text() const {
+    std::string text = str(work);
+    for (const Call& call : calls) text += str("\t", call.number, "\t", printable(call.what, 60));
+    return text;
+  }
+};
+std::optional<Far> far_of(const std::string& text) {
+  const std::vector<std::string> part = split(text, '\t');
+  if (part.size() != 1 + 2 * kChannels) return std::nullopt;
+  Far far{.work = std::atoll(part[0].c_str())};
+  for (size_t c = 0; c < kChannels; ++c) far.calls[c] = {std::atoll(part[1 + 2 * c].c_str()), part[2 + 2 * c]};
+  return far;
+}
+std::string in_words(const Far::Call& call) {
+  return call.number == 0 ? "before its first call" : str("last in call ", call.number, ", ", call.what);
+}
 
 std::string beat_of(int64_t rank) { return str("ucas/beat/", rank); }
 
@@ -38,7 +69,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
  public:
   Beating(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, std::chrono::seconds patience)
       : store_(std::move(store)), rank_(rank), size_(size), patience_(patience) {
-    for (int64_t r = 0; r < size; ++r) others_.push_back({"", Clock::now()});
+    for (int64_t r = 0; r < size; ++r) others_.push_back({.said = "", .at = Clock::now()});
   }
 
   static void start(const std::shared_ptr<Beating>& self) {
@@ -66,17 +97,45 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
 
   std::string lost() {
     std::unique_lock lock(guard_);
-    const int64_t asked = ++asked_;
-    wake_.notify_all();
-    wake_.wait_for(lock, kAsked, [&] { return answered_ >= asked || ended_; });
+    ask(lock);
     return lost_;
+  }
+
+  std::string missing(int64_t channel) {
+    std::unique_lock lock(guard_);
+    ask(lock);
+    return missing_[channel];
+  }
+
+  void begins(int64_t channel, int64_t number, const char* what) {
+    const std::lock_guard lock(guard_);
+    far_.calls[channel] = {number, what};
+  }
+
+  void works() {
+    const std::lock_guard lock(guard_);
+    ++far_.work;
   }
 
  private:
   struct Other {
     std::string said;
-    Clock::time_point at;  // when that was new
+    Clock::time_point at;                    // when that was new
+    std::string far = {};                    // of it
+    Clock::time_point moved = Clock::now();  // when that was new
   };
+  // A call that not all have come to.
+  struct Waiting {
+    int64_t number = 0;
+    Clock::time_point since;
+    bool named = false;
+  };
+
+  void ask(std::unique_lock<std::mutex>& lock) {
+    const int64_t asked = ++asked_;
+    wake_.notify_all();
+    wake_.wait_for(lock, kAsked, [&] { return answered_ >= asked || ended_; });
+  }
 
   void beat() {
     try {
@@ -97,6 +156,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
           tell_others(failure);
         } else {
           round(stopping);
+          if (asked > answered_) look_who_is_missing();
         }
         if (lingers) wait_for_others();
         const std::lock_guard lock(guard_);
@@ -116,13 +176,14 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   }
 
   void round(bool stopping) {
-    store_->set(beat_of(rank_), stopping ? kLeft : str(++count_));
+    store_->set(beat_of(rank_), stopping ? kLeft : str(++count_, "\t", own_far().text()));
     std::string lost;
     if (store_->check({kLost})) {
       lost = store_->get_to_str(kLost);
     } else if (rank_ == 0 && !stopping && patience_.count() > 0) {
       lost = silent_one();
       if (!lost.empty()) store_->set(kLost, lost);
+      if (lost.empty()) name_who_is_waited_for();
     }
     if (!lost.empty()) take(lost, stopping);
   }
@@ -136,12 +197,65 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       Other& other = others_[static_cast<size_t>(r)];
       const std::string said = store_->check({beat_of(r)}) ? store_->get_to_str(beat_of(r)) : "";
       if (late || said != other.said || said == kLeft) {
-        other = {said, now};
+        other.said = said;
+        other.at = now;
+        const std::string far = said.substr(std::min(said.find('\t'), said.size() - 1) + 1);
+        if (far != other.far) other.far = far, other.moved = now;
       } else if (now - other.at >= patience_) {
         return str("rank ", r, ": nothing was heard of it for ", patience_.count(), " s");
       }
     }
     return "";
+  }
+
+  Far own_far() {
+    const std::lock_guard lock(guard_);
+    return far_;
+  }
+
+  // Rank 0, of what it has heard: once for a call, in its log.
+  void name_who_is_waited_for() {
+    const Clock::time_point now = Clock::now();
+    others_[0].far = own_far().text();
+    for (size_t c = 0; c < kChannels; ++c) {
+      Far::Call most;
+      std::vector<std::pair<int64_t, Far>> fars;
+      for (int64_t r = 0; r < size_; ++r) {
+        const std::optional<Far> far = far_of(others_[static_cast<size_t>(r)].far);
+        if (!far) continue;
+        fars.emplace_back(r, *far);
+        if (far->calls[c].number > most.number) most = far->calls[c];
+      }
+      std::vector<std::string> late;
+      for (const auto& [r, far] : fars) {
+        if (far.calls[c].number == most.number) continue;
+        const auto idle = std::chrono::duration_cast<std::chrono::seconds>(now - others_[static_cast<size_t>(r)].moved);
+        late.push_back(str("rank ", r, " of ", size_, " (", in_words(far.calls[c]), "; ", far.work,
+                           " micro-batches and responses done",
+                           r == 0 ? "" : str(", nothing new for ", idle.count(), " s"), ")"));
+      }
+      Waiting& waiting = waiting_[c];
+      if (late.empty() || most.number != waiting.number) waiting = {late.empty() ? 0 : most.number, now};
+      if (late.empty() || waiting.named || now - waiting.since < kSlow * patience_) continue;
+      waiting.named = true;
+      log(str("in call ", most.number, ", ", most.what, ", the others have waited for ", (kSlow * patience_).count(),
+              " s for ", join(late, ", ")));
+    }
+  }
+
+  void look_who_is_missing() {
+    const Far own = own_far();
+    std::string missing[kChannels];
+    for (int64_t r = 0; r < size_; ++r) {
+      const std::string said = r != rank_ && store_->check({beat_of(r)}) ? store_->get_to_str(beat_of(r)) : "";
+      const std::optional<Far> far = far_of(said.substr(std::min(said.find('\t'), said.size() - 1) + 1));
+      for (size_t c = 0; c < kChannels && far; ++c) {
+        if (far->calls[c].number >= own.calls[c].number) continue;
+        missing[c] += str(missing[c].empty() ? "" : "; ", "rank ", r, ", ", in_words(far->calls[c]));
+      }
+    }
+    const std::lock_guard lock(guard_);
+    for (size_t c = 0; c < kChannels; ++c) missing_[c] = missing[c];
   }
 
   void wait_for_others() {
@@ -223,11 +337,13 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   int64_t count_ = 0;
   std::vector<Other> others_;                // of rank 0
   Clock::time_point looked_ = Clock::now();  // of rank 0
+  Waiting waiting_[kChannels];               // of rank 0
   std::mutex guard_;                         // of what follows
   std::condition_variable wake_;
   bool stopping_ = false, lingers_ = false, ended_ = false, told_ = false;
   int64_t asked_ = 0, answered_ = 0;
-  std::string own_failure_, lost_;
+  std::string own_failure_, lost_, missing_[kChannels];
+  Far far_;
   Clock::time_point seen_ = Clock::now();  // when the store answered
 };
 
@@ -239,6 +355,12 @@ Heartbeat::Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_
 Heartbeat::~Heartbeat() { beating_->stop(std::uncaught_exceptions() == 0); }
 
 void Heartbeat::tell_failure(const std::string& text) { beating_->tell(text); }
+
+void Heartbeat::begins(int64_t channel, int64_t number, const char* what) { beating_->begins(channel, number, what); }
+
+void Heartbeat::works() { beating_->works(); }
+
+std::string Heartbeat::missing(int64_t channel) { return beating_->missing(channel); }
 
 std::string Heartbeat::lost() { return beating_->lost(); }
 

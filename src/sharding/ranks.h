@@ -84,6 +84,8 @@ class Ranks {
 
   // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
   virtual void tell_failure(const std::string& /*text*/) {}
+  // A micro-batch or a response is done: what is said of a rank that others wait for. Any thread.
+  virtual void works() {}
 
   bool any(const char* what, bool mine);  // whether it is so on any rank
   // Broadcast of rank 0's bytes.

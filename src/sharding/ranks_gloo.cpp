@@ -27,6 +27,7 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kSmall = 1 << 20;            // elements
+constexpr int64_t kBf16Elements = 1 << 22;     // that are summed at once: small buffers stay in the caches
 constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
 
 // What a rank is about to do, said before it does.
@@ -120,7 +121,8 @@ class GlooRanks final : public Ranks {
         store_(c10::make_intrusive<c10d::PrefixStore>("second", first.store_)),
         address_(first.address_),
         fault_(first.fault_),
-        heartbeat_(first.heartbeat_) {
+        heartbeat_(first.heartbeat_),
+        channel_(1) {
     called("opening a second channel", [&] { open_group(); });
   }
   GlooRanks& operator=(const GlooRanks&) = delete;
@@ -135,6 +137,7 @@ class GlooRanks final : public Ranks {
   int64_t bytes() const override { return bytes_; }
 
   void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
+  void works() override { heartbeat_->works(); }
 
   void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
@@ -196,9 +199,11 @@ class GlooRanks final : public Ranks {
   void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) override {
     const at::NoGradGuard no_grad;
     begin(Kind::all_reduce_bf16, what, bytes_in(tensors));
-    const int64_t all = elements_in(tensors);
-    for (int64_t first = 0; first < all; first += kExchangeElements) {
-      sum_some_bf16(what, tensors, {first, std::min(kExchangeElements, all - first)});
+    const int64_t all = elements_in(tensors), most = std::min(all, kBf16Elements), slice = (most + size_ - 1) / size_;
+    const at::TensorOptions options = tensors[0].options().requires_grad(false).dtype(at::kBFloat16);
+    at::Tensor out = carried(at::zeros({slice * size_}, options)), in = at::empty_like(out);
+    for (int64_t first = 0; first < all; first += most) {
+      sum_some_bf16(what, tensors, {first, std::min(most, all - first)}, out, in);
     }
   }
 
@@ -242,21 +247,19 @@ class GlooRanks final : public Ranks {
   }
 
   // All-to-all of slices, each summed by one rank, then all-gather of the sums.
-  void sum_some_bf16(const char* what, std::span<const at::Tensor> tensors, const Elements& some) {
-    const int64_t slice = (some.most + size_ - 1) / size_;
-    const at::TensorOptions options = tensors[0].options().requires_grad(false);
-    at::Tensor out = carried(at::zeros({slice * size_}, options.dtype(at::kBFloat16)));
+  void sum_some_bf16(const char* what, std::span<const at::Tensor> tensors, const Elements& some, at::Tensor& out,
+                     at::Tensor& in) {
+    const int64_t slice = out.numel() / size_;
     int64_t at = 0;
     each_part(tensors, some, [&](const at::Tensor& part, size_t, int64_t) {
       out.narrow(0, at, part.numel()).copy_(part);
       at += part.numel();
     });
     bytes_ += 2 * at;
-    at::Tensor in = at::empty_like(out);
     std::vector<int64_t> even;
     called(what, [&] { group_of({out}).alltoall_base(in, out, even, even)->wait(); });
-    const at::Tensor sum = at::zeros({slice}, out.options().dtype(at::kFloat));
-    for (int64_t r = 0; r < size_; ++r) sum.add_(in.narrow(0, r * slice, slice));
+    const at::Tensor sum = in.narrow(0, 0, slice).to(at::kFloat);
+    for (int64_t r = 1; r < size_; ++r) sum.add_(in.narrow(0, r * slice, slice));
     std::vector<at::Tensor> mine{sum.to(at::kBFloat16)};
     std::vector<std::vector<at::Tensor>> sums(1);
     for (int64_t r = 0; r < size_; ++r) sums[0].push_back(out.narrow(0, r * slice, slice));
@@ -367,7 +370,9 @@ class GlooRanks final : public Ranks {
       throw;
     } catch (const std::exception& e) {
       const std::string text = e.what(), lost = heartbeat_ ? heartbeat_->lost() : "";
+      const std::string missing = heartbeat_ && lost.empty() ? heartbeat_->missing(channel_) : "";
       const std::string why = lost.empty() ? str(printable(text.substr(0, text.find('\n')), 300),
+                                                 missing.empty() ? "" : str("; not in this call: ", missing),
                                                  "; has another rank ended? its message says why")
                                            : str("another rank ended: ", printable(lost, 600));
       throw Error(ErrorKind::ranks, str("rank ", rank_, " of ", size_, ": ", what, " failed: ", why), kNumeric);
@@ -377,6 +382,7 @@ class GlooRanks final : public Ranks {
   // What all are about to do; Error where it is not the same.
   std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
     fault_point(fault_.c_str());
+    heartbeat_->begins(channel_, calls_ + 1, what);
     const Header mine{++calls_, hash_of_call(kind, what), bytes};
     std::vector<Header> headers;
     for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
@@ -455,6 +461,7 @@ class GlooRanks final : public Ranks {
   bool asked_for_device_ = false;
   const std::string fault_;  // for tests (base/files/fault.h): the k-th one of a rank
   std::shared_ptr<Heartbeat> heartbeat_;
+  const int64_t channel_ = 0;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 
-from support import HANG, UCAS, check, clean, fail, finish, path, rows, same_bytes, small_task, start_ranks, train_words, ucas
+from support import HANG, UCAS, check, check_quietly, clean, fail, finish, path, rows, same_bytes, small_task, start_ranks, train_words, ucas
 
 small_task()
 STEP = os.path.join("checkpoints", "step-0000001")
@@ -78,6 +78,23 @@ def still(size, victim, k):
     return run, took
 
 
+def hangs(size, victim, k):
+    """It hangs in its own work, and its heartbeat goes on: it is named, by rank 0, and no one is ended for it."""
+    processes = started(f"hangs-{size}-{victim}-{k}", size, victim, k, "hang", UCAS_HEARTBEAT="1")
+    said = ""
+    while "the others have waited" not in said:
+        line = processes[0].stderr.readline()
+        check_quietly(line != "", f"rank 0 goes on until it has said who is waited for: {said}")
+        said += line
+    line = said.splitlines()[-1]
+    check(f"in call {k}, " in line and f"for rank {victim} of {size} (last in call {k - 1}, " in line, f"a rank that hangs is named: {line}")
+    check(all(process.poll() is None for process in processes), "and no rank is ended for it")
+    processes[victim].kill()
+    codes, rest = finish(processes)
+    others = [rank for rank in range(size) if rank != victim]
+    check(all(codes[rank] == 70 for rank in others), f"until it is gone: {codes} {rest}")
+
+
 ucas(*words("whole"))
 began, number = time.monotonic(), 0
 for size, stride in ((2, 1), (3, 9)):
@@ -94,6 +111,8 @@ last = calls(2, 0)
 for size, victim, k in ((2, 1, 3), (2, 0, last // 3), (2, 1, last // 2), (2, 0, last - 2), (3, 2, last // 2)):
     run, took = still(size, victim, k)
     print(f"{run}: the others ended {took:.1f} s after it stood still")
+for size, victim, k in ((2, 1, last // 2), (3, 2, last // 3), (2, 0, last // 2)):
+    hangs(size, victim, k)
 go_on(run, run)
 
 # By the launcher: the text of the rank that failed comes first.

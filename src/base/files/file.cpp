@@ -242,6 +242,9 @@ void fault_point(const char* op) {
   const std::optional<Fault>& f = fault();
   if (!f || f->op != op || !faulty(op)) return;
   if (f->mode == "exit") ::_exit(kNumeric);
+  if (f->mode == "hang") {
+    for (;;) ::pause();
+  }
   if (f->mode == "throw") throw Error(ErrorKind::io, str("UCAS_FAULT: ", op, ", call ", f->at), kIoFailure);
 }
 
