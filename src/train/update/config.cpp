@@ -19,11 +19,12 @@ void UpdateConfig::fields(Fields& f) {
            "type of gradients between ranks with reduce = sum: f32, or bf16 for half the bytes; bf16 keeps 8 "
            "significant bits of each rank's gradient, and with shard = moments of their sum, added in f32; no effect "
            "on one process");
-  f.choice("shard", shard,
-           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
-           "every pass instead of every update, or the weights of blocks too while scoring and updating, which every "
-           "pass then gathers block by block (sampling gathers them all, once); auto = the first that fits by the plan when "
-           "the run begins: moments, gradients, gradients with offload where update.offload is auto, weights");
+  f.choice(
+      "shard", shard,
+      "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
+      "every pass instead of every update, or the weights of blocks too while scoring and updating, which every "
+      "pass then gathers block by block (sampling gathers them all, once); auto = the first that fits by the plan when "
+      "the run begins: moments, gradients, gradients with offload where update.offload is auto, weights");
   f.choice("offload", offload,
            "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
            "streamed through each update (optimizer); auto = optimizer if the plan of a GPU fits with offload and not "

@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "methods/registry.h"
 #include "model/weights.h"
+#include "sharding/sharded_weights.h"
 #include "support/engine/process_ranks.h"
 #include "support/engine/small_models.h"
 #include "support/engine/thread_ranks.h"
-#include "sharding/sharded_weights.h"
 #include "train/optimizer/optimizer.h"
 #include "train/update/gradient_pass.h"
 #include "train/update/gradients.h"
@@ -289,7 +289,8 @@ TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
         weights.drop();
         if (there() != 0) return "weights are kept";
         const auto layers = std::ssize(model->weights().layers);
-        const Among among{&ranks, Reduce::micro, Shard::weights, optimizer.owners()};
+        const Among among{
+            .ranks = &ranks, .reduce = Reduce::micro, .shard = Shard::weights, .owners = optimizer.owners()};
         accumulate_gradients(*model, of.input(1, among));  // 9 micro-batches, and 2 that are silent
         const int64_t waves = (9 + size - 1) / size, reads = (2 + size - 1) / size;
         int64_t blocks = waves * (2 * layers - 1) + reads * layers;
