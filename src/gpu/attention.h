@@ -9,6 +9,7 @@ namespace ucas::gpu {
 // Keys [first, end) that a row sees, and the blocks [first_block, end_block) they lie in: what has parts.
 struct Sight {
   int64_t first, end, first_block, end_block;
+  UCAS_ON_DEVICE bool one_block() const { return end_block - first_block == 1; }
 };
 UCAS_ON_DEVICE Sight sight_of(const AttendDecode& a, int64_t row) {
   const int64_t end = static_cast<int64_t>(a.position[row]) + 1, first = kernels::first_in_sight(end, a.window);
@@ -339,13 +340,15 @@ struct AttendPart {
     }
   }
 
-  // Warp after warp, each as seen from the largest score of all.
+  // Warp after warp, each as seen from the largest score of all. The only part of a row is its result, in the bits that
+  // its merge would give: the weight is 1, and what is added to is 0.
   template <class ThreadBlock>
   UCAS_ON_DEVICE void write_part(const ThreadBlock& thread_block, int lane, const WarpNorm* norms,
                                  const float* scratch) const {
     const auto d = static_cast<int>(a.d);
     const int groups = 32 / (d / 8), heads = heads_in_use(thread_block);
     const int64_t part = (thread_block.x * a.most_blocks + thread_block.z) * a.H + first_head(thread_block);
+    const bool alone = sight_of(a, thread_block.x).one_block();
     for (int i = lane * 4; i < heads * d; i += kThreads * 4) {
       const int head = i / d;
       float share[kWarps], largest = norms[0].largest.v[head], sum = 0;
@@ -365,6 +368,12 @@ struct AttendPart {
           for (int j = 0; j < 4; ++j) value.v[j] += share[warp] * of_warp.v[j];
         }
       }
+      if (alone) {
+        UCAS_UNROLL
+        for (int j = 0; j < 4; ++j) value.v[j] = (0.0f + value.v[j]) / (0.0f + sum);
+        store4(a.out + (thread_block.x * a.H + first_head(thread_block)) * d + i, value);
+        continue;
+      }
       store4(a.part + part * d + i, value);
       if (i % d != 0) continue;
       a.part_norm[(part + head) * 2] = largest;
@@ -373,7 +382,7 @@ struct AttendPart {
   }
 };
 
-// One head of a row: its parts in the order of the blocks.
+// One head of a row: its parts in the order of the blocks, where there are several.
 struct AttendMerge {
   static constexpr int kThreads = 128;
   static constexpr const char* kName = "attend_merge";
@@ -384,6 +393,7 @@ struct AttendMerge {
   template <class ThreadBlock>
   UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
     const Sight sight = sight_of(a, thread_block.x);
+    if (sight.one_block()) return;
     const int64_t first = thread_block.x * a.most_blocks * a.H + thread_block.y;  // part of block b: first + b H
     thread_block.each([&](int lane) {
       float largest = -INFINITY;
@@ -415,7 +425,7 @@ void start_parts(const AttendDecode& a, Start start) {
 template <class Start>
 void start_attend_decode(const AttendDecode& a, Start start) {
   start_parts(a, start);
-  start(AttendMerge{a});
+  if (a.most_blocks > 1) start(AttendMerge{a});
 }
 
 }  // namespace ucas::gpu

@@ -104,6 +104,11 @@ struct Decoding {
       EXPECT_EQ(out[n + i].bits, kUntouched.bits);
       EXPECT_TRUE(std::isnan(part[parts * shape.d + i]) && std::isnan(part_norm[parts * 2 + i]));
     }
+    for (int64_t row = 0; row < rows; ++row) {  // a row that sees one block needs no scratch, others have theirs
+      const int64_t block = position[first + row] / kBlockTokens;
+      const bool alone = first_key(first + row) / kBlockTokens == block;
+      EXPECT_EQ(std::isnan(part_norm[(row * most_blocks + block) * heads() * 2]), alone) << "row " << row;
+    }
     out.resize(n);
     return out;
   }

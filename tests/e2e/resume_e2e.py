@@ -22,6 +22,8 @@ KINDS = {
     "entropy": (["--objective.entropy_coeff", 0.02, "--objective.entropy_target", 1.9, "--objective.entropy_step", 0.01],
                 []),
     "surplus": (["--objective.keep_high", 0.9, "--rollout.carry_over", "true"], []),
+    "early": (["--objective.keep_high", 0.9, "--rollout.carry_over", "true", "--rollout.stop_early", "true",
+               "--data.solved_cooldown", 2], []),
     "draw": (["--data.order", "difficulty", "--data.weights", "train=2", "--data.solved_cooldown", 3], []),
     "bf16": (["--optimizer.moments", "bf16"], []),
     "int8": (["--optimizer.moments", "int8"], []),

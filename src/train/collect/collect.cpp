@@ -30,10 +30,12 @@ struct Candidate {
 Rewards::Key key_of(int64_t problem, int64_t sample) { return {problem, static_cast<uint32_t>(sample)}; }
 
 // Without the stop token, with a stop text.
-std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finished) {
+std::span<const int32_t> ids_of_text(const Collector& c, std::span<const int32_t> ids, bool finished) {
   const bool by_token = finished && !ids.empty() && std::ranges::find(c.stop_ids, ids.back()) != c.stop_ids.end();
-  if (by_token) ids = ids.first(ids.size() - 1);
-  return response_text(c.tokenizer, ids);
+  return by_token ? ids.first(ids.size() - 1) : ids;
+}
+std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finished) {
+  return response_text(c.tokenizer, ids_of_text(c, ids, finished));
 }
 
 // early: null, or where what is sampled is noted and what is not needed is asked for; its prompts are not given.
@@ -64,8 +66,12 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
   request.sink.on_own_response = [&](const Episode& s) {
     const int64_t p = candidates[s.job].problem;
+    const auto ids = ids_of_text(c, s.token, s.finished);
+    // What a run that ends by an error leaves behind goes on without this collector.
     c.rewards.begin(c.data.problems[p], key_of(p, s.sample),
-                    [&c, ids = s.token, finished = s.finished] { return text_of(c, ids, finished); });
+                    [&tokenizer = c.tokenizer, ids = std::vector<int32_t>(ids.begin(), ids.end())] {
+                      return response_text(tokenizer, ids);
+                    });
     if (early != nullptr) early->ended(s);
   };
   if (early != nullptr) {

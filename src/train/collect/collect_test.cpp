@@ -142,6 +142,35 @@ TEST_F(CollectTest, early_stopping_trains_on_the_first_groups_of_the_batch_and_s
   }
 }
 
+// Takes a process, as far as others can see: its verdicts are looked at when they are there, and never waited for.
+class ProgramGrader final : public Grader {
+ public:
+  std::vector<Verdict> grade(std::span<const Answer> answers) const override { return own_.grade(answers); }
+  void classify(std::span<Verdict> group) const override { own_.classify(group); }
+  bool is_slow() const override { return true; }
+
+ private:
+  SameTextGrader own_;
+};
+
+TEST_F(CollectTest, early_stopping_by_programs_trains_on_the_same_whenever_their_verdicts_come) {
+  config_.data.train_batch_size = 3;
+  config_.data.gen_batch_size = 8;
+  config_.rollout.stop_early = true;
+  graders_.standard = std::make_shared<ProgramGrader>();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    cursor_ = {};
+    ScriptedRollout rollout(
+        [&](uint32_t p, uint32_t i, uint32_t) { return (p == 0 || p == 3 || p >= 5) && i == 1 ? right() : wrong(); });
+    rollout.backwards = repeat % 2 == 1;
+    const Collected got = collect(rollout);
+    std::vector<int64_t> problems;
+    for (const Group& g : got.batch.groups) problems.push_back(g.problem);
+    EXPECT_EQ(problems, (std::vector<int64_t>{0, 3, 5}));
+    EXPECT_EQ(got.stats.groups_generated, 6);
+  }
+}
+
 TEST_F(CollectTest, early_stopping_with_carry_over_leaves_the_problems_it_did_not_need_to_the_next_step) {
   config_.data.train_batch_size = 3;
   config_.data.gen_batch_size = 6;
@@ -179,8 +208,11 @@ TEST_F(CollectTest, verdicts_of_a_step_do_not_reach_the_next_one) {
     return (step == 1 ? i == 0 : p == 3 && i == 1) ? right() : wrong();
   });
   rollout.backwards = true;
-  EXPECT_EQ(collect(rollout, 1).batch.groups.front().problem, 0);
-  const Collected second = collect(rollout, 2);
+  Rewards rewards(config_, graders_, *ranks_, nullptr);  // the same for both steps
+  const Collector collector{config_, data_, rollout, *tokenizer_, graders_, rewards,
+                            {eos_},  false, nullptr, nullptr,     nullptr};
+  EXPECT_EQ(collector.collect(1, cursor_).batch.groups.front().problem, 0);
+  const Collected second = collector.collect(2, cursor_);
   ASSERT_EQ(second.batch.groups.size(), 1u);
   EXPECT_EQ(second.batch.groups.front().problem, 3);
   EXPECT_EQ(second.batch.responses[1].verdict.kind, VerdictKind::equal);

@@ -118,6 +118,17 @@ TEST_F(RewardsTest, what_was_begun_while_others_were_sampled_is_graded_once_and_
   EXPECT_THROW(pay(rewards, {"broken"}, std::span(keys).first(1)), Error);
 }
 
+// Of several ranks another one may sample that response at the next step.
+TEST_F(RewardsTest, what_was_begun_and_not_asked_for_is_forgotten) {
+  Rewards rewards(config_, graders_, *ranks_, nullptr);
+  const Rewards::Key asked{7, 0}, aborted{8, 0};
+  for (const Rewards::Key& key : {asked, aborted}) rewards.begin(problem_, key, [] { return "a"; });
+  EXPECT_EQ(rewards.begun(aborted)->text, "a");
+  pay(rewards, {"a"}, std::span(&asked, 1));
+  EXPECT_EQ(paid_[0].score, 1.0f);
+  EXPECT_EQ(rewards.begun(aborted), nullptr);
+}
+
 // What the responses of one prompt are paid, on each of several ranks.
 struct PaidOnRanks {
   std::vector<std::vector<Response>> paid;

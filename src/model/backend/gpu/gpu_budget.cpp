@@ -128,7 +128,8 @@ class BudgetCounter {
 
   void cached_attention(double keys) {
     const double blocks = std::ceil(keys / gpu::kBlockTokens), of_keys = 4 * static_cast<double>(s_.key) * keys;
-    const double of_parts = 2 * blocks * (4 * query_ + 8 * static_cast<double>(s_.H));  // written, and read to merge
+    // Written, and read to merge; the only part of a row is its result.
+    const double of_parts = blocks > 1 ? 2 * blocks * (4 * query_ + 8 * static_cast<double>(s_.H)) : 0;
     add("KV cache", "attend_decode", L_, R_ * 4 * query_ * keys, R_ * (of_keys + 4 * query_ + of_parts));
   }
   void drawn(bool truncated) {

@@ -112,7 +112,8 @@ void count_head_and_decoding(gpu::Table& t) {
     for (int64_t r = 0; r < a.rows; ++r) {
       const auto keys = static_cast<double>(a.position[r] + 1);
       const auto blocks = static_cast<double>(a.position[r] / gpu::kBlockTokens + 1);
-      bytes += 4 * key * keys + 4 * query + 2 * blocks * (4 * query + 8 * static_cast<double>(a.H));
+      bytes += 4 * key * keys + 4 * query;
+      if (blocks > 1) bytes += 2 * blocks * (4 * query + 8 * static_cast<double>(a.H));
     }
     note("attend_decode", bytes);
     gpu::host().attend_decode(s, a);
@@ -209,27 +210,31 @@ TEST(gpu_budget, of_a_pass_for_log_probs_is_what_its_kernels_are_asked_for) {
   }
 }
 
-TEST(gpu_budget, of_a_decoding_step_is_what_its_kernels_are_asked_for) {
+void expect_decoding(const ModelConfig& config, int32_t prompt) {
   const c10::NoGradGuard no_grad;
+  const auto native = make_model(config, 3, at::kCPU, inference(Dtype::bf16));
+  GpuForward forward(native->config(), native->weights(), native->options(), {counting_table(), at::kCPU});
+  const auto head = make_gpu_head(native->weights().head, &counting_table());
+  const auto cache = forward.make_cache({.slots = 16, .length = 300});
+  std::vector<Lane> lanes;
+  for (int64_t slot = 0; slot < 16; ++slot) {
+    Packed packed;
+    packed.append(std::vector<int32_t>(static_cast<size_t>(prompt), 5));
+    forward.prefill(packed, *cache, std::span(&slot, 1));
+    lanes.push_back({slot, 5, prompt, 1, {1, 2, static_cast<uint32_t>(slot), 0, 0}, false});
+  }
+  const auto decoder = forward.make_decoder(*head, *cache, {});
+  counted.clear();
+  decoder->next(lanes);
+  const auto budget = decoding_budget(config, 16, prompt + 1, false);
+  expect_counted(budget, str(config.family->model_type, ", ", prompt));
+  EXPECT_DOUBLE_EQ(gemm_operations(budget, "GEMMs of blocks", ""), 2 * 16 * block_multiply_adds(config));
+}
+
+TEST(gpu_budget, of_a_decoding_step_is_what_its_kernels_are_asked_for) {
   for (const ModelConfig& config : shapes()) {
-    const auto native = make_model(config, 3, at::kCPU, inference(Dtype::bf16));
-    GpuForward forward(native->config(), native->weights(), native->options(), {counting_table(), at::kCPU});
-    const auto head = make_gpu_head(native->weights().head, &counting_table());
-    const int32_t prompt = 270;  // two blocks of keys
-    const auto cache = forward.make_cache({.slots = 16, .length = 300});
-    std::vector<Lane> lanes;
-    for (int64_t slot = 0; slot < 16; ++slot) {
-      Packed packed;
-      packed.append(std::vector<int32_t>(static_cast<size_t>(prompt), 5));
-      forward.prefill(packed, *cache, std::span(&slot, 1));
-      lanes.push_back({slot, 5, prompt, 1, {1, 2, static_cast<uint32_t>(slot), 0, 0}, false});
-    }
-    const auto decoder = forward.make_decoder(*head, *cache, {});
-    counted.clear();
-    decoder->next(lanes);
-    const auto budget = decoding_budget(config, 16, prompt + 1, false);
-    expect_counted(budget, config.family->model_type);
-    EXPECT_DOUBLE_EQ(gemm_operations(budget, "GEMMs of blocks", ""), 2 * 16 * block_multiply_adds(config));
+    expect_decoding(config, 100);
+    expect_decoding(config, 270);  // two blocks of keys
   }
 }
 
