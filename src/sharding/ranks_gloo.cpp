@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <string_view>
 
 #include "base/error.h"
@@ -26,9 +27,11 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kSmall = 1 << 20;            // elements
-constexpr int64_t kBf16Elements = 1 << 22;     // that are summed at once: small buffers stay in the caches
-constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
+constexpr int64_t kSmall = 1 << 20;                // elements
+constexpr int64_t kBf16Elements = 1 << 22;         // that are summed at once: small buffers stay in the caches
+constexpr int64_t kUnderWay = int64_t{256} << 20;  // bytes that several roots send at once
+constexpr int64_t kCallsAtOnce = 4;                // of them, by threads of Gloo
+constexpr std::chrono::minutes kPatience{30};      // for the slowest rank: a step's sampling may be uneven
 
 // What a rank is about to do, said before it does.
 struct Header {
@@ -164,13 +167,11 @@ class GlooRanks final : public Ranks {
 
   void reduce(const char* what, OfRanks to) override {
     begin(Kind::reduce, what, bytes_in(to));
-    for (size_t r = 0; r < to.size(); ++r) {
+    of_all_roots(what, to, [this](std::vector<at::Tensor>& one, int64_t root) {
       c10d::ReduceOptions options;
-      options.rootRank = static_cast<int64_t>(r);
-      each_large(to[r], [&](std::vector<at::Tensor>& one) {
-        called(what, [&] { group_of(one).reduce(one, options)->wait(); });
-      });
-    }
+      options.rootRank = root;
+      return group_of(one).reduce(one, options);
+    });
   }
 
   // All-to-all of so many elements at a time that the buffers stay small.
@@ -210,13 +211,11 @@ class GlooRanks final : public Ranks {
   using Ranks::broadcast;
   void broadcast(const char* what, OfRanks from) override {
     begin(Kind::broadcast, what, bytes_in(from));
-    for (size_t r = 0; r < from.size(); ++r) {
+    of_all_roots(what, from, [this](std::vector<at::Tensor>& one, int64_t root) {
       c10d::BroadcastOptions options;
-      options.rootRank = static_cast<int64_t>(r);
-      each_large(from[r], [&](std::vector<at::Tensor>& one) {
-        called(what, [&] { group_of(one).broadcast(one, options)->wait(); });
-      });
-    }
+      options.rootRank = root;
+      return group_of(one).broadcast(one, options);
+    });
   }
 
   void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
@@ -239,6 +238,7 @@ class GlooRanks final : public Ranks {
  private:
   void open_group() {
     auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+    options->threads = static_cast<int>(std::clamp<int64_t>(size_, 2, kCallsAtOnce));
     const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
     options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
                                                     : c10d::ProcessGroupGloo::createDeviceForHostname(address_));
@@ -312,30 +312,82 @@ class GlooRanks final : public Ranks {
     }
   }
 
+  // What travels in one call, and what it is of.
+  struct Load {
+    std::vector<at::Tensor> of, one;
+    c10::intrusive_ptr<c10d::Work> work = {};
+  };
   // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
-  template <class Send>
-  void each_large(std::span<const at::Tensor> tensors, Send send) {
-    for (const at::Tensor& tensor : tensors) bytes_ += static_cast<int64_t>(tensor.nbytes());
-    std::vector<at::Tensor> small;
+  static std::vector<Load> loads_of(std::span<const at::Tensor> tensors) {
+    std::vector<Load> loads;
+    Load small;
     for (const at::Tensor& tensor : tensors) {
-      if (tensor.numel() < kSmall && (small.empty() || tensor.scalar_type() == small[0].scalar_type())) {
-        small.push_back(tensor);
-        continue;
+      if (tensor.numel() < kSmall && (small.of.empty() || tensor.scalar_type() == small.of[0].scalar_type())) {
+        small.of.push_back(tensor);
+      } else {
+        loads.push_back({.of = {tensor}});
       }
-      std::vector<at::Tensor> one{carried(tensor)};
-      send(one);
-      if (!one[0].is_same(tensor)) tensor.copy_(one[0]);
     }
-    if (small.empty()) return;
-    std::vector<at::Tensor> flat;
-    for (const at::Tensor& tensor : small) flat.push_back(tensor.reshape({-1}));
-    std::vector<at::Tensor> one{carried(at::cat(flat))};
-    send(one);
+    if (!small.of.empty()) loads.push_back(std::move(small));
+    return loads;
+  }
+  void take_up(Load& load) {
+    if (load.of.size() == 1 && load.of[0].is_contiguous()) {
+      load.one = {carried(load.of[0])};
+    } else {
+      std::vector<at::Tensor> flat;
+      for (const at::Tensor& tensor : load.of) flat.push_back(tensor.reshape({-1}));
+      load.one = {carried(at::cat(flat))};
+    }
+    bytes_ += static_cast<int64_t>(load.one[0].nbytes());
+  }
+  static void put_down(const Load& load) {
     int64_t first = 0;
-    for (at::Tensor& tensor : small) {
-      tensor.copy_(one[0].narrow(0, first, tensor.numel()).view(tensor.sizes()));
+    for (const at::Tensor& tensor : load.of) {
+      if (load.one[0].is_same(tensor)) return;
+      tensor.copy_(load.one[0].view({-1}).narrow(0, first, tensor.numel()).view(tensor.sizes()));
       first += tensor.numel();
     }
+  }
+
+  template <class Send>
+  void each_large(std::span<const at::Tensor> tensors, Send send) {
+    for (Load& load : loads_of(tensors)) {
+      take_up(load);
+      send(load.one);
+      put_down(load);
+    }
+  }
+
+  // start(tensor, root) for the list of every root, some at once: one root's call uses the links of some ranks alone,
+  // and one way. All ranks start them in the same order.
+  template <class Start>
+  void of_all_roots(const char* what, OfRanks lists, Start start) {
+    std::vector<std::vector<Load>> loads;
+    for (const std::vector<at::Tensor>& list : lists) loads.push_back(loads_of(list));
+    std::deque<Load> under_way;
+    int64_t bytes = 0;
+    const auto land = [&] {
+      Load& load = under_way.front();
+      called(what, [&] { load.work->wait(); });
+      put_down(load);
+      bytes -= static_cast<int64_t>(load.one[0].nbytes());
+      under_way.pop_front();
+    };
+    bool more = true;
+    for (size_t i = 0; more; ++i) {
+      more = false;
+      for (size_t root = 0; root < loads.size(); ++root) {
+        if (i >= loads[root].size()) continue;
+        more = true;
+        Load& load = under_way.emplace_back(std::move(loads[root][i]));
+        take_up(load);
+        called(what, [&] { load.work = start(load.one, static_cast<int64_t>(root)); });
+        bytes += static_cast<int64_t>(load.one[0].nbytes());
+        while (bytes > kUnderWay) land();
+      }
+    }
+    while (!under_way.empty()) land();
   }
 
   // What is sent and received for it: itself, or where only the host has a way to the others, a copy there.

@@ -80,7 +80,7 @@ def still(size, victim, k):
 
 def hangs(size, victim, k):
     """It hangs in its own work, and its heartbeat goes on: it is named, by rank 0, and no one is ended for it."""
-    processes = started(f"hangs-{size}-{victim}-{k}", size, victim, k, "hang", UCAS_HEARTBEAT="1")
+    processes = started(f"hangs-{size}-{victim}-{k}", size, victim, k, "hang", UCAS_HEARTBEAT="3")
     said = ""
     while "the others have waited" not in said:
         line = processes[0].stderr.readline()

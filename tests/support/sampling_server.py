@@ -13,7 +13,6 @@ one line of JSON."""
 import argparse
 import atexit
 import collections
-import datetime
 import http.client
 import json
 import os
@@ -89,13 +88,12 @@ class WeightGroup:
     def __init__(self, asked):
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
+        from torch.distributed.distributed_c10d import default_pg_timeout as HANG
         rank, size, name = asked["rank_offset"], asked["world_size"] + (1 if OPTIONS.fault == "larger" else 0), asked["group_name"]
-        limit = datetime.timedelta(seconds=600)
-        store = dist.TCPStore(asked["master_address"], asked["master_port"], size, is_master=False, timeout=limit,
-                              wait_for_workers=False)
+        store = dist.TCPStore(asked["master_address"], asked["master_port"], size, is_master=False, wait_for_workers=False)
         self.name = name
         self.group, _ = c10d._new_process_group_helper(size, rank, [], c10d.Backend(asked["backend"]), dist.PrefixStore(name, store),
-                                                       group_name=name, timeout=limit)
+                                                       group_name=name, timeout=HANG)
         c10d._world.pg_group_ranks[self.group] = {i: i for i in range(size)}
         self.weights = {}
 

@@ -16,9 +16,8 @@ void UpdateConfig::fields(Fields& f) {
       "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
       "of ranks");
   f.choice("wire", wire,
-           "type of gradients between ranks with reduce = sum: f32, or bf16 for half the bytes; bf16 keeps 8 "
-           "significant bits of each rank's gradient, and with shard = moments of their sum, added in f32; no effect "
-           "on one process");
+           "type of gradients between ranks with reduce = sum: f32, or bf16, half the bytes and 8 significant bits of "
+           "each rank's gradient, added in f32, and of the sum with shard = moments");
   f.choice(
       "shard", shard,
       "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
