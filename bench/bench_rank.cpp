@@ -2,7 +2,8 @@
 // answer nothing: what they would send keeps the values that are here, so sizes and calls are those of N ranks and
 // numbers are not. Random weights, sequences of one length; a rank's own micro-batches alone. Buffers of the network
 // are not there.
-//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients|weights] [reduce=sum|micro]
+//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients|weights]
+//   [reduce=sum|micro]
 //                    [sequences=2] (of this rank) [length=256] [micro=256] [recompute=0] [threads=1] [device=cpu]
 // The first call makes a checkpoint of the shape in DIR, and the next ones measure.
 #include <ATen/TensorOperators.h>
@@ -129,13 +130,12 @@ void measure(const Asked& asked) {
   };
   LoneRank ranks(asked.rank, asked.ranks);
   const bool by_block = asked.train.update.shard == Shard::weights;
-  const auto model =
-      load_model(asked.base, asked.device,
-                 {.dtype = asked.train.dtype,
-                  .trained = Trained::all,
-                  .recompute = asked.train.update.recompute,
-                  .blocks_apart = by_block},
-                 own_masters(asked.rank, asked.ranks));
+  const auto model = load_model(asked.base, asked.device,
+                                {.dtype = asked.train.dtype,
+                                 .trained = Trained::all,
+                                 .recompute = asked.train.update.recompute,
+                                 .blocks_apart = by_block},
+                                own_masters(asked.rank, asked.ranks));
   const bool by_owner = asked.train.update.gradients_by_owner();
   std::unique_ptr<ShardedWeights> weights;
   if (by_block) weights = std::make_unique<ShardedWeights>(*model, ranks.second_channel(), false);

@@ -118,8 +118,8 @@ class Model {
   // Passes ask `blocks` for each block from now on; null: all is here. False, and nothing changes, where autograd keeps
   // what it reads. Models that share the weights (base()) and are made later ask as well.
   bool set_block_weights(BlockWeights* blocks);
-  // Asks for the blocks that a forward pass of another rank asks for, and those of its backward pass: of a rank that has
-  // nothing to pass then. `between` (may be empty) is called for each block of the backward pass.
+  // Asks for the blocks that a forward pass of another rank asks for, and those of its backward pass: of a rank that
+  // has nothing to pass then. `between` (may be empty) is called for each block of the backward pass.
   void accompany_forward();
   void accompany_backward(const std::function<void(size_t layer)>& between);
   // Of trained parameters, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values

@@ -252,7 +252,8 @@ TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_witho
   EXPECT_FALSE(plan_memory(c, models).offloads) << "a CPU";
 }
 
-// A block at a time, beside a share: of masters where there are some, of leaves or frozen matrices where there are none.
+// A block at a time, beside a share: of masters where there are some, of leaves or frozen matrices where there are
+// none.
 TEST(memory_plan, ranks_share_the_weights_of_blocks_but_where_they_load_and_sample) {
   TrainConfig c = small_training();
   c.update.shard = Shard::weights;

@@ -212,12 +212,13 @@ class TimePlanner {
     return trained * gradients + (trained - static_cast<double>(m.masters) / 2) * updates;  // masters travel in bf16
   }
 
-  // By update.shard = "weights": blocks for each pass, of scores one, of an update one for forward and one for backward,
-  // and all of them for sampling; in return none of those that are trained are broadcast after an update.
+  // By update.shard = "weights": blocks for each pass, of scores one, of an update one for forward and one for
+  // backward, and all of them for sampling; in return none of those that are trained are broadcast after an update.
   double of_blocks() const {
     if (c_.update.shard != Shard::weights || ranks_ == 1) return 0;
     const ModelMemory m = model_memory(m_.policy, m_.options, &c_.optimizer);
-    const double scores = std::ceil(sampled_ / ranks_ * (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens)),
+    const double scores =
+                     std::ceil(sampled_ / ranks_ * (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens)),
                  passes = backward_passes(static_cast<double>(c_.update.epochs), updates_);
     const double broadcast = static_cast<double>(m.trained_blocks) * (c_.dtype == Dtype::bf16 ? 2 : 4) * updates_;
     return static_cast<double>(m.blocks) * (scores + 2 * passes + 1) - broadcast;

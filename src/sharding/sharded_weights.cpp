@@ -25,9 +25,10 @@ at::Tensor flat(const at::Tensor& whole) { return whole.detach().view({-1}); }
 ShardedWeights::ShardedWeights(Model& model, std::unique_ptr<Ranks> channel, bool without_leaves)
     : model_(model), channel_(std::move(channel)) {
   if (!model.set_block_weights(this)) {
-    throw Error(ErrorKind::config,
-                "update.shard = \"weights\": this model runs by LibTorch's operations, whose autograd keeps every weight "
-                "that a pass has read; set update.shard = \"gradients\"");
+    throw Error(
+        ErrorKind::config,
+        "update.shard = \"weights\": this model runs by LibTorch's operations, whose autograd keeps every weight "
+        "that a pass has read; set update.shard = \"gradients\"");
   }
   const at::NoGradGuard no_grad;
   const std::vector<NamedTensor> trained = model.trainable();

@@ -6,8 +6,8 @@
 // Embedding, LM head, norms, biases and adapters stay whole. Sampling takes all blocks at once, between gather() and
 // drop(); so does what is read and written before the first drop().
 // Calls go by a channel of their own (Ranks::second_channel()), so that gradients may travel beside them. Borrows the
-// model, which asks it for blocks as long as it lives. All ranks make the same calls, in order; a rank without a pass accompanies
-// those of the others (Model::accompany_forward()).
+// model, which asks it for blocks as long as it lives. All ranks make the same calls, in order; a rank without a pass
+// accompanies those of the others (Model::accompany_forward()).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ namespace ucas {
 class ShardedWeights final : public BlockWeights {
  public:
   // All matrices are here until drop(). The leaves of `model` lie apart where they are trained
-  // (ModelOptions::blocks_apart). `without_leaves`: in bf16 their values may be elsewhere (train/optimizer/host_state.h),
-  // so that the share is kept as GEMMs read it. Error(ErrorKind::config) where the model keeps what passes read.
+  // (ModelOptions::blocks_apart). `without_leaves`: in bf16 their values may be elsewhere
+  // (train/optimizer/host_state.h), so that the share is kept as GEMMs read it. Error(ErrorKind::config) where the
+  // model keeps what passes read.
   ShardedWeights(Model& model, std::unique_ptr<Ranks> channel, bool without_leaves);
   ~ShardedWeights() override;
   ShardedWeights(const ShardedWeights&) = delete;

@@ -177,8 +177,8 @@ std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ran
 }
 
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both. `beside` is channel_for_weights().
-Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
-                 const Ranks& ranks, std::unique_ptr<Ranks> beside) {
+Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from, const Ranks& ranks,
+                 std::unique_ptr<Ranks> beside) {
   use_threads(config.threads);
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");

@@ -32,7 +32,7 @@ struct Training {
   Graders graders;
   std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
   std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given
-  std::unique_ptr<ShardedWeights> weights;  // of several ranks by update.shard = "weights"; all there while null
+  std::unique_ptr<ShardedWeights> weights;       // of several ranks by update.shard = "weights"; all there while null
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   TrainingSet data;

@@ -271,19 +271,19 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
   int64_t compared = 0, different = 0;
   for_each_own_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), nullptr,
                      temperature, 0, [&](const PackedResponses& packed, const HeadStats& stats) {
-                   const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
-                     const std::vector<float> values = to_host(trainer);
-                     for (size_t k = 0; k < packed.token_index.size(); ++k) {
-                       different += std::bit_cast<uint32_t>(values[k]) !=
-                                    std::bit_cast<uint32_t>(sampler[packed.token_index[k]]);
-                     }
-                   };
-                   compare(stats.logprob, batch.sampler_logprob());
-                   compare(stats.entropy, batch.entropy);
-                   compare(stats.confidence, batch.confidence);
-                   compare(stats.logit, batch.logit);
-                   compared += static_cast<int64_t>(packed.token_index.size());
-                 });
+                       const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
+                         const std::vector<float> values = to_host(trainer);
+                         for (size_t k = 0; k < packed.token_index.size(); ++k) {
+                           different += std::bit_cast<uint32_t>(values[k]) !=
+                                        std::bit_cast<uint32_t>(sampler[packed.token_index[k]]);
+                         }
+                       };
+                       compare(stats.logprob, batch.sampler_logprob());
+                       compare(stats.entropy, batch.entropy);
+                       compare(stats.confidence, batch.confidence);
+                       compare(stats.logit, batch.logit);
+                       compared += static_cast<int64_t>(packed.token_index.size());
+                     });
   if (different > 0 || compared == 0) return different > 0 ? -1 : 0;
   batch.old_logprob = batch.sampler_logprob();
   batch.margin.clear();

@@ -15,11 +15,12 @@ void UpdateConfig::fields(Fields& f) {
       "reduce", reduce, {"sum", "micro"},
       "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
       "of ranks");
-  f.choice("shard", shard,
-           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
-           "every pass instead of every update, or the weights of blocks too while scoring and updating, which every "
-           "pass then gathers block by block (sampling gathers them all, once); auto = the first that fits by the plan when "
-           "the run begins: moments, gradients, gradients with offload where update.offload is auto, weights");
+  f.choice(
+      "shard", shard,
+      "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
+      "every pass instead of every update, or the weights of blocks too while scoring and updating, which every "
+      "pass then gathers block by block (sampling gathers them all, once); auto = the first that fits by the plan when "
+      "the run begins: moments, gradients, gradients with offload where update.offload is auto, weights");
   f.choice("offload", offload,
            "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
            "streamed through each update (optimizer); auto = optimizer if the plan of a GPU fits with offload and not "
