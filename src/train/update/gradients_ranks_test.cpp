@@ -264,8 +264,8 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
   }
 }
 
-// Matrices of blocks that rank 0 is given: each block once for each forward pass and once for each backward pass, but
-// the last one, which the backward pass finds here. Beside an update nothing of them travels.
+// Matrices of blocks as they travel: each block for each pass there and back, but those that the pass before has left
+// here, the last block of a forward and the first one of a backward pass. Beside an update nothing of them travels.
 TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
   for (const int64_t size : {2, 3, 4}) {
     for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
@@ -292,9 +292,9 @@ TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
         const Among among{
             .ranks = &ranks, .reduce = Reduce::micro, .shard = Shard::weights, .owners = optimizer.owners()};
         accumulate_gradients(*model, of.input(1, among));  // 9 micro-batches, and 2 that are silent
-        const int64_t waves = (9 + size - 1) / size, reads = (2 + size - 1) / size;
-        int64_t blocks = waves * (2 * layers - 1) + reads * layers;
-        blocks -= layers > 1 ? 0 : waves + reads - 1;  // the only block stays
+        // The first one, then all others there and back of each wave, then once of the silent ones, of which no rank
+        // has more than one.
+        const int64_t waves = (9 + size - 1) / size, blocks = 1 + waves * 2 * (layers - 1) + (layers - 1);
         if (weights.bytes() != blocks * of_block) return str("passes: ", weights.bytes(), " for ", blocks * of_block);
         if (there() != of_block) return "more than a block is there";
         optimizer.step(1e-3);
