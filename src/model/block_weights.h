@@ -1,5 +1,5 @@
 // The matrices of blocks, where a rank does not have all of them all the time (sharding/sharded_weights.h). A pass
-// the blocks says which one is next; the others may be absent then.
+// through the blocks says which one is next; the others may be absent then.
 #pragma once
 
 #include <cstddef>
