@@ -148,9 +148,11 @@ void measure(const Asked& asked) {
   const auto count = static_cast<int64_t>(micros.size());
   std::vector<double> metrics(1);
   for (int update = 0; update < 2; ++update) {
-    const auto schedule =
-        make_schedule({&ranks, asked.train.update.reduce, asked.train.update.shard, optimizer.owners()}, *model,
-                      model->trainable(), metrics);
+    const auto schedule = make_schedule({.ranks = &ranks,
+                                         .reduce = asked.train.update.reduce,
+                                         .shard = asked.train.update.shard,
+                                         .owners = optimizer.owners()},
+                                        *model, model->trainable(), metrics);
     schedule->learn(count * asked.ranks, [&](int64_t micro) {
       const Packed& packed = micros[static_cast<size_t>(micro % count)];
       const HeadStats stats = model->head().stats(model->hidden(packed), packed.token, 1.0);

@@ -176,6 +176,14 @@ std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ran
   return config.update.shard == Shard::weights && !ranks.alone() ? ranks.second_channel() : nullptr;
 }
 
+void check_longest(const TrainConfig& config, const ModelConfig& model) {
+  const int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
+  if (longest <= model.max_position_embeddings) return;
+  throw Error(ErrorKind::config, str("data.max_prompt_length + rollout.response_length = ", longest,
+                                     " is more than the model's max_position_embeddings = ",
+                                     model.max_position_embeddings, ": lower one of them"));
+}
+
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both. `beside` is channel_for_weights().
 Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from, const Ranks& ranks,
                  std::unique_ptr<Ranks> beside) {
@@ -218,12 +226,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
             ": no token ends a response: neither config.json, generation_config.json, the tokenizer nor the template ",
             form.name, " names one; add eos_token_id to generation_config.json"));
   }
-  int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
-  if (longest > parts.policy.model->config().max_position_embeddings) {
-    throw Error(ErrorKind::config, str("data.max_prompt_length + rollout.response_length = ", longest,
-                                       " is more than the model's max_position_embeddings = ",
-                                       parts.policy.model->config().max_position_embeddings, ": lower one of them"));
-  }
+  check_longest(config, parts.policy.model->config());
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   if (config.rollout.backend == SampledBy::native) {
     parts.engine = engine_of(config, device, weights, ranks.size());
