@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/process/machine.h"
+#include "base/process/slurm.h"
 #include "base/str.h"
-#include "sharding/slurm.h"
 
 namespace ucas {
 

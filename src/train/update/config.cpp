@@ -20,10 +20,8 @@ void UpdateConfig::fields(Fields& f) {
            "each rank's gradient, added in f32, and of the sum with shard = moments");
   f.choice(
       "shard", shard,
-      "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
-      "every pass instead of every update, or the weights of blocks too while scoring and updating, which every "
-      "pass then gathers block by block (sampling gathers them all, once); auto = the first that fits by the plan when "
-      "the run begins: moments, gradients, gradients with offload where update.offload is auto, weights");
+      "ZeRO level across ranks: optimizer moments (1), gradients too (2), or block weights too (3), gathered block by "
+      "block in each pass and whole for sampling; auto = the first whose memory plan fits");
   f.choice("offload", offload,
            "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
            "streamed through each update (optimizer); auto = optimizer if the plan of a GPU fits with offload and not "

@@ -1,4 +1,4 @@
-#include "sharding/slurm.h"
+#include "base/process/slurm.h"
 
 #include <algorithm>
 

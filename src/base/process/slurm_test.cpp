@@ -1,10 +1,10 @@
-#include "sharding/slurm.h"
+#include "base/process/slurm.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace ucas {
+namespace ucas::slurm_tests {  // a folder's tests are compiled together
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -57,4 +57,4 @@ TEST(slurm, the_first_host_of_a_list_of_nodes) {
 }
 
 }  // namespace
-}  // namespace ucas
+}  // namespace ucas::slurm_tests
