@@ -180,10 +180,10 @@ with open(path("base", "model.safetensors"), "r+b") as weights:
     weights.write(last)
 
 # Stopped before its first step, when only the validation of the base stands in the log.
-ucas(*train_words(path("early"), "--train.steps", 2, "--train.max_hours", "1e-9"), expect=75)
-check([row["training/global_step"] for row in rows(path("early"))] == [0], "a run can stop before its first step")
-ucas("train", "--resume", path("early"), "--train.max_hours", 0)
-check([row["training/global_step"] for row in rows(path("early"))] == [0, 1, 2], "and goes on, each step once")
+ucas(*train_words(path("before"), "--train.steps", 2, "--train.max_hours", "1e-9"), expect=75)
+check([row["training/global_step"] for row in rows(path("before"))] == [0], "a run can stop before its first step")
+ucas("train", "--resume", path("before"), "--train.max_hours", 0)
+check([row["training/global_step"] for row in rows(path("before"))] == [0, 1, 2], "and goes on, each step once")
 
 # The number of threads changes no bit of a run, before a resume or after it; under Muon, whose products are the
 # library's, it may not change.
