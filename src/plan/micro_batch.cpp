@@ -1,17 +1,14 @@
 #include "plan/micro_batch.h"
 
-#include <algorithm>
-
 #include "base/str.h"
-#include "hf/parameters.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr int64_t kTileRows = 128, kTileColumns = 256;
-constexpr int64_t kEnoughTokens =
-    16384;  // beyond, a micro-batch gains little: gradients are read and written less often
+// Beyond, a micro-batch gains little: gradients are read and written less often.
+constexpr int64_t kEnoughTokens = 16384;
 constexpr double kWorthIt = 0.02, kSpareOfDevice = 0.03;
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }

@@ -52,6 +52,9 @@ std::optional<Far> far_of(const std::string& text) {
   for (size_t c = 0; c < kChannels; ++c) far.calls[c] = {std::atoll(part[1 + 2 * c].c_str()), part[2 + 2 * c]};
   return far;
 }
+std::string behind_number(const std::string& beat) {
+  return beat.substr(std::min(beat.find('\t'), beat.size() - 1) + 1);
+}
 std::string in_words(const Far::Call& call) {
   return call.number == 0 ? "before its first call" : str("last in call ", call.number, ", ", call.what);
 }
@@ -199,7 +202,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       if (late || said != other.said || said == kLeft) {
         other.said = said;
         other.at = now;
-        const std::string far = said.substr(std::min(said.find('\t'), said.size() - 1) + 1);
+        const std::string far = behind_number(said);
         if (far != other.far) other.far = far, other.moved = now;
       } else if (now - other.at >= patience_) {
         return str("rank ", r, ": nothing was heard of it for ", patience_.count(), " s");
@@ -248,7 +251,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     std::string missing[kChannels];
     for (int64_t r = 0; r < size_; ++r) {
       const std::string said = r != rank_ && store_->check({beat_of(r)}) ? store_->get_to_str(beat_of(r)) : "";
-      const std::optional<Far> far = far_of(said.substr(std::min(said.find('\t'), said.size() - 1) + 1));
+      const std::optional<Far> far = far_of(behind_number(said));
       for (size_t c = 0; c < kChannels && far; ++c) {
         if (far->calls[c].number >= own.calls[c].number) continue;
         missing[c] += str(missing[c].empty() ? "" : "; ", "rank ", r, ", ", in_words(far->calls[c]));

@@ -174,27 +174,16 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  // All-to-all of so many elements at a time that the buffers stay small.
   void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
     const at::NoGradGuard no_grad;
     begin(Kind::add_in_order, what, bytes_in(to));
-    int64_t longest = 0;
-    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
-    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
-    for (int64_t first = 0; first < longest; first += most) {
-      add_some_in_order(what, to, sums, {givers, at::kFloat, true}, {first, most});
-    }
+    add_all_in_order(what, to, sums, {givers, at::kFloat, true});
   }
 
   void reduce_bf16(const char* what, OfRanks to) override {
     const at::NoGradGuard no_grad;
     begin(Kind::reduce_bf16, what, bytes_in(to));
-    int64_t longest = 0;
-    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
-    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
-    for (int64_t first = 0; first < longest; first += most) {
-      add_some_in_order(what, to, to[static_cast<size_t>(rank_)], {size_, at::kBFloat16, false}, {first, most});
-    }
+    add_all_in_order(what, to, to[static_cast<size_t>(rank_)], {size_, at::kBFloat16, false});
   }
 
   void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) override {
@@ -276,6 +265,15 @@ class GlooRanks final : public Ranks {
     at::ScalarType wire;
     bool own;  // what is here for this rank itself is added, too; else it is in `sums` already
   };
+  // All-to-all of so many elements at a time that the buffers stay small.
+  void add_all_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, const Adding& adding) {
+    int64_t longest = 0;
+    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
+    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
+    for (int64_t first = 0; first < longest; first += most) {
+      add_some_in_order(what, to, sums, adding, {first, most});
+    }
+  }
   // These elements of each owner's list.
   void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, const Adding& adding,
                          const Elements& some) {

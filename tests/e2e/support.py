@@ -78,6 +78,17 @@ def rows(run):
         return [{k: v for k, v in json.loads(line).items() if not k.startswith(("timing_", "perf/"))} for line in lines]
 
 
+def same_steps(a, b, name, steps, but=()):
+    """The weights and moments that run b keeps of steps 1 .. `steps`, and all lines of the log but these metrics."""
+    for step in range(1, steps + 1):
+        for file in ("model.safetensors", "state/optimizer.safetensors"):
+            at = os.path.join("checkpoints", f"step-{step:07d}", file)
+            if os.path.exists(path(b, at)):
+                check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
+    without = lambda run: [{k: v for k, v in r.items() if k not in but} for r in rows(path(run))]
+    check(without(a) == without(b), f"{name}: steps.jsonl is the same")
+
+
 def wait_until(happened, process=None, pause=0.002):
     """Until happened() is true, which is returned; False once the process has ended without it."""
     until = time.monotonic() + HANG

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from support import SamplingServer, check, clean, finish, path, rows, same_bytes, served_words, small_task, start_ranks, ucas
+from support import SamplingServer, check, clean, finish, path, rows, same_bytes, same_steps, served_words, small_task, start_ranks, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 STEPS = 3
@@ -27,15 +27,6 @@ def words(run, servers, *more):
     return served_words(run, servers, "--train.steps", STEPS, "--rollout.weight_sync", "gloo", *more)
 
 
-def same_run(a, b, name):
-    for step in range(1, STEPS + 1):
-        for file in ("model.safetensors", "state/optimizer.safetensors"):
-            at = os.path.join("checkpoints", f"step-{step:07d}", file)
-            if os.path.exists(path(b, at)):
-                check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
-    check(rows(path(a)) == rows(path(b)), f"{name}: steps.jsonl is the same")
-
-
 server = server_of()
 ucas(*served_words("disk", [server], "--train.steps", STEPS))
 ucas(*words("one", [server]))
@@ -44,12 +35,12 @@ check(counts["/init_weights_update_group"] == 1 and counts["/destroy_weights_upd
 check(counts["/update_weights_from_distributed"] == STEPS and counts["/update_weights_from_disk"] == STEPS, f"before each step: {counts}")
 check(not os.path.exists(path("one", "weights")), "no directory of weights is written")
 check(all(r["rollout/weight_sync_diff"] < 1e-5 for r in rows(path("one")) if r["training/global_step"] > 0), "the servers have ours")
-same_run("one", "disk", "by a group")
+same_steps("one", "disk", "by a group", STEPS)
 
 servers = [server_of(), server_of()]
 ucas(*words("two", servers))
 check(all(s.stop()["/update_weights_from_distributed"] == STEPS for s in servers), "two servers in one group")
-same_run("two", "disk", "two servers")
+same_steps("two", "disk", "two servers", STEPS)
 
 server = server_of()
 codes, said = finish(start_ranks(2, words("ranks", [server])))
@@ -76,6 +67,6 @@ for fault, words_of_it in (
         check(len(rows(path(fault))) >= 1, "a run whose server dies is saved")
         server = server_of()
         ucas("train", "--resume", path(fault), "--rollout.servers", server.address)
-        same_run(fault, "disk", "gone on with by another server")
+        same_steps(fault, "disk", "gone on with by another server", STEPS)
     server.process.kill() if fault in ("absent", "larger") else server.process.poll() is None and server.stop()
 clean()
