@@ -1,11 +1,8 @@
 #include "cli/launch.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/free_port.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 
@@ -120,20 +118,6 @@ void read_nodes(Launch& launch) {
   launch.port = std::getenv("MASTER_PORT");
 }
 
-std::string free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  const bool found = socket >= 0 && ::bind(socket, reinterpret_cast<sockaddr*>(&at), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-  const int error = errno;
-  if (socket >= 0) ::close(socket);
-  if (!found) throw Error(ErrorKind::io, str("--ranks: no free port: ", std::strerror(error)), kIoFailure);
-  return str(ntohs(at.sin_port));
-}
-
 struct Process {
   pid_t pid = -1;
   int said = -1;       // what a rank but the first writes to standard error
@@ -159,7 +143,8 @@ sigset_t watched() {
 // The ranks of one start.
 class Attempt {
  public:
-  explicit Attempt(const Launch& launch) : launch_(launch), port_(launch.port.empty() ? free_port() : launch.port) {
+  explicit Attempt(const Launch& launch)
+      : launch_(launch), port_(launch.port.empty() ? str(free_port()) : launch.port) {
     const sigset_t signals = watched();
     ::sigprocmask(SIG_BLOCK, &signals, &before_);
     for (int64_t r = 0; r < launch.local; ++r) start(r);

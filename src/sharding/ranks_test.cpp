@@ -29,7 +29,6 @@
 namespace ucas {
 namespace {
 
-using testing::free_port;
 using testing::in_processes;
 using testing::Joining;
 

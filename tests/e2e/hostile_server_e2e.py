@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from support import HANG, PATIENCE, SCRATCH, check, clean, path, ucas
+from support import HANG, PATIENCE, SCRATCH, Nobody, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 KEY = "sk-do-not-tell-5f3a"
@@ -84,8 +84,8 @@ server = Server("--dead")
 dead = evaluate(server, "dead", "--patience", 1, expect=75)
 check(f"{RESPONSES:,} of {RESPONSES:,} responses are missing: no response for" in dead.stderr, "a dead server ends the run")
 server.stop()
-nobody = evaluate(server, "dead", expect=2)
-check("no connection" in nobody.stderr, "and one that is gone is said at once")
+gone = evaluate(Nobody(), "dead", expect=2)
+check("no connection" in gone.stderr, f"and one that is gone is said at once: {gone.stderr}")
 
 check(KEY not in said, "the key is in nothing that was said")
 for folder, _, names in os.walk(SCRATCH):

@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from support import check, clean, fail, path, ucas
+from support import check, clean, fail, free_port, path, ucas
 
 peer = sys.argv[2] if len(sys.argv) > 2 else "transformers"
 program = shutil.which(peer, path=os.pathsep.join(filter(None, [os.environ.get("UCAS_PEERS"), os.environ.get("PATH")])))
@@ -35,9 +35,7 @@ ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 24
 ucas("sft", "--init", "qwen3", "--model.num_attention_heads", 2, "--model.num_key_value_heads", 1, "--tokenizer", path("task", "tokenizer"),
      "--data", path("task", "sft_worked.jsonl"), "--steps", "150", "--batch_size", 64, "--optimizer.lr", "5e-3", "--out", path("base"))
 MODEL = path("base")
-with socket.socket() as found:
-    found.bind(("127.0.0.1", 0))
-    port = found.getsockname()[1]
+port = free_port()
 words = {"transformers": [MODEL, "--port", port, "--device", "cpu", "--dtype", "float32"],
          "vllm": [MODEL, "--host", "127.0.0.1", "--port", port, "--dtype", "float32", "--enforce-eager", "--max-model-len", 256,
                   "--max-num-seqs", 16]}[peer]

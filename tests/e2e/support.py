@@ -6,6 +6,7 @@ usual speed."""
 import atexit
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -126,9 +127,24 @@ def end(process, number):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below the ports that Linux gives to outgoing connections and to servers that ask for any: src/base/process/free_port.h."""
+    while True:
+        with socket.socket() as s:
+            port = random.randrange(10000, 20000)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+class Nobody:
+    """An address where no server listens, kept so: the port of one that has ended may be another's by now."""
+
+    def __init__(self):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
 
 
 def start_ranks(size, words, of_rank={}, world=None, **more):
