@@ -112,7 +112,7 @@ test-integrations: wheel
 	@tools/test_integrations
 
 # $(call run_tests,FOLDER,which): and what was skipped, with the reasons.
-run_tests = status=0; $(CTEST) --test-dir $(1) --output-on-failure -j $(JOBS) $(2) || status=$$?; python3 -B tests/support/skipped.py $(1); exit $$status
+run_tests = status=0; $(CTEST) --test-dir $(1) --output-on-failure -j $(JOBS) $(CTEST_ARGS) $(2) || status=$$?; python3 -B tests/support/skipped.py $(1); exit $$status
 
 test: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
@@ -124,7 +124,7 @@ check: configure
 
 test-real: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -L real
+	@$(call run_tests,build,-L real)
 
 check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)
