@@ -266,6 +266,27 @@ TEST_F(study_figures_of_runs, entropy_that_falls_and_recovers_is_told_from_one_t
   EXPECT_EQ(named(figures, "dynamics-reward"), nullptr);
 }
 
+TEST_F(study_figures_of_runs, a_band_ends_where_its_quantity_does) {
+  std::vector<std::string> runs;
+  for (int seed = 0; seed < 3; ++seed) {  // 0.01, 0.01, 0.9: the mean less one deviation is -0.21
+    SyntheticRun run;
+    run.method = "ucas";
+    run.seed = seed;
+    runs.push_back(write_synthetic_run(str(root_, "/seed", seed), run));
+    std::string text;
+    for (int step = 1; step <= 3; ++step) {
+      text += str("{\"training/global_step\": ", step, ", \"actor/entropy\": ", seed == 2 ? 0.9 : 0.01,
+                  ", \"critic/score/mean\": ", seed == 2 ? 0.9 : 0.01, "}\n");
+    }
+    write_file(runs.back() + "/steps.jsonl", text);
+  }
+  const auto figures = draw(FigureKind::dynamics, runs);
+  ASSERT_TRUE(named(figures, "dynamics-entropy") && named(figures, "dynamics-reward"));
+  // Numbers of an axis, with a minus sign (U+2212): a reward may be negative, an entropy is not.
+  EXPECT_EQ(named(figures, "dynamics-entropy")->svg.find(">\xe2\x88\x92"), std::string::npos);
+  EXPECT_NE(named(figures, "dynamics-reward")->svg.find(">\xe2\x88\x92"), std::string::npos);
+}
+
 TEST_F(study_figures_of_runs, validation_on_many_sets_is_drawn_as_their_mean) {
   auto validated = [&](const char* name, int sets) {
     SyntheticRun run;

@@ -1,6 +1,7 @@
 // Training dynamics: validation accuracy, reward, length and entropy against the step.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 
@@ -14,18 +15,21 @@ namespace ucas {
 
 namespace {
 
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
 struct Row {
   const char* key;
   const char* name;
   const char* title;
   const char* y;
-  bool share, recovers;  // recovers: the paper says that it falls and rises again
+  double least, most;  // what it can be; its band ends there
+  bool recovers;       // the paper says that it falls and rises again
 };
 constexpr Row kRows[] = {
-    {metric::val_accuracy.key, "accuracy", "Validation accuracy", "greedy accuracy", true, false},
-    {metric::critic_score.mean.key, "reward", "Training reward", "mean score of a step", false, false},
-    {metric::response_length.mean.key, "length", "Response length", "tokens", false, false},
-    {metric::actor_entropy.key, "entropy", "Policy entropy", "nats a token", false, true},
+    {metric::val_accuracy.key, "accuracy", "Validation accuracy", "greedy accuracy", 0, 1, false},
+    {metric::critic_score.mean.key, "reward", "Training reward", "mean score of a step", -kNoBound, kNoBound, false},
+    {metric::response_length.mean.key, "length", "Response length", "tokens", 0, kNoBound, false},
+    {metric::actor_entropy.key, "entropy", "Policy entropy", "nats a token", 0, kNoBound, true},
 };
 constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
 
@@ -156,7 +160,7 @@ StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const st
   chart.title = str(out.title, " against the step");
   chart.x.title = "training step";
   chart.y.title = row.y;
-  chart.y.percent = row.share;
+  chart.y.percent = row.most == 1;
   for (const GroupSeries& own : series.groups) {
     ChartSeries s = curve(series, own, window);
     s.name = groups[own.group].title;
@@ -165,7 +169,7 @@ StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const st
     s.dots = s.marks.size() <= 12;
     for (ChartMark& m : s.marks) {
       if (!bands) m.low = m.high = kUnknown;
-      if (row.share && !std::isnan(m.low)) m.low = std::max(0.0, m.low), m.high = std::min(1.0, m.high);
+      if (!std::isnan(m.low)) m.low = std::max(row.least, m.low), m.high = std::min(row.most, m.high);
     }
     seeds = std::max(seeds, own.runs.size());
     distinct = distinct && groups[own.group].seeds().starts_with("seed");
