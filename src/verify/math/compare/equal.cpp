@@ -254,7 +254,9 @@ std::optional<Finding> Comparer::sets_of_reals(Part gold, Part answer, int depth
 
 // Tuples, rows, columns and matrices; a pair for two values in this order, and the other way round. nullopt: neither.
 std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
-  auto ordered = [](Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; };
+  auto ordered = [](Part p) {  // between bars it is a determinant, which is a number
+    return p.kind() == Kind::tuple || (p.kind() == Kind::matrix && !p.node().has(Bracket::bar));
+  };
   if (ordered(gold) && ordered(answer)) {
     bool matrices = gold.kind() == Kind::matrix && answer.kind() == Kind::matrix;
     if (matrices && gold.node().value != answer.node().value) {

@@ -14,10 +14,11 @@ bool only_equalities(Part p) {
   return std::all_of(p.text().begin(), p.text().end(), [](char c) { return c == '=' || c == '~'; });
 }
 
-// The letter of the mirrored relation.
+// The letter of the mirrored relation; 0 where none is read: A \subset B, p \to q.
 char mirrored(char c) {
-  constexpr std::string_view kFrom = "<>lg", kTo = "><gl";
+  constexpr std::string_view kFrom = "<>lg", kTo = "><gl", kDirected = "ensadi";
   size_t which = kFrom.find(c);
+  if (kDirected.find(c) != std::string_view::npos) return '\0';
   return which == std::string_view::npos ? c : kTo[which];
 }
 

@@ -45,9 +45,9 @@ constexpr CommandGroup kCommandGroups[] = {
     {relation, '>', "gt"}, {relation, '!', "ne neq"}, {relation, '=', "eq triangleq coloneqq"},
     {relation, '~', "approx simeq doteq approxeq"}, {relation, 'e', "in"}, {relation, 'n', "notin"},
     {relation, 's', "subset subseteq"}, {relation, 'c', "equiv"}, {relation, 'm', "cong sim propto"},
-    {relation, 'a', "to rightarrow longrightarrow mapsto leftrightarrow"}, {relation, 'p', "perp"},
-    {relation, 'q', "parallel"}, {relation, 'i', "Rightarrow implies Longrightarrow iff Leftrightarrow"},
-    {relation, 'd', "divides"},
+    {relation, 'a', "to rightarrow longrightarrow mapsto"}, {relation, 'p', "perp"},
+    {relation, 'q', "parallel"}, {relation, 'i', "Rightarrow implies Longrightarrow"},
+    {relation, 'b', "iff Leftrightarrow"}, {relation, 'r', "leftrightarrow"}, {relation, 'd', "divides"},
     {greek, 0,
      "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
      "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega Upsilon ell hbar "

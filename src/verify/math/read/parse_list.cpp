@@ -344,7 +344,8 @@ NodeId Parser::item() {
     advance();
     NodeId next = operand();
     if (next == kNoNode) return kNoNode;
-    if (symbol == relation::kImplies && !relations.empty()) {  // 2x = 10 \Rightarrow x = 5: what follows is the answer
+    bool follows = symbol == relation::kImplies || symbol == relation::kEquivalent;
+    if (follows && !relations.empty()) {  // 2x = 10 \Rightarrow x = 5: what follows is the answer
       relations.clear();
       parts.assign(1, next);
       continue;
