@@ -354,6 +354,12 @@ void make_directories(const std::string& path) {
   if (faulty("mkdir")) fail_write(path, "create");
   std::filesystem::create_directories(path, error);
   if (error && !is_directory(path)) {
+    if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
+      throw Error(ErrorKind::path, str(printable(path, 400), ": a file is in the way; expected a directory to create"));
+    }
+    if (error == std::errc::filename_too_long || error == std::errc::too_many_symbolic_link_levels) {
+      throw Error(ErrorKind::path, str(printable(path, 400), ": no name of a directory: ", error.message()));
+    }
     throw Error(ErrorKind::io, str(printable(path, 400), ": cannot create the directory: ", error.message()),
                 kIoFailure);
   }

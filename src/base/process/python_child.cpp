@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 
 extern char** environ;
@@ -59,6 +60,20 @@ std::vector<std::string> python_words(const std::string& script, const std::vect
   std::vector<std::string> words = {named != nullptr && *named != '\0' ? named : "python3", "-c", script_text(script)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
+}
+
+void check_python_function(const std::string& option, const std::string& place) {
+  if (place.empty()) return;
+  const size_t colon = place.rfind(':'), cut = colon == std::string::npos ? place.rfind('.') : colon;
+  const std::string module = cut == std::string::npos ? "" : place.substr(0, cut);
+  const bool no_name = cut == std::string::npos || cut + 1 == place.size();
+  if (module.empty() || no_name || (colon == std::string::npos && place.ends_with(".py"))) {
+    throw Error(ErrorKind::python, str(option, " ", printable(place, 200),
+                                       ": names no function; expected FILE.py:FUNCTION or package.module.function"));
+  }
+  if (module.ends_with(".py") && !exists(module)) {
+    throw Error(ErrorKind::python, str(option, " ", printable(place, 200), ": no such file as ", printable(module, 200)));
+  }
 }
 
 int start_child(const std::vector<std::string>& words, const ChildStreams& streams, const std::string& what) {

@@ -10,6 +10,10 @@ namespace ucas {
 // {INTERPRETER, "-c", TEXT OF python/ucas/SCRIPT.py, ARGUMENTS..}
 std::vector<std::string> python_words(const std::string& script, const std::vector<std::string>& arguments);
 
+// Refuses what names no function of a script: FILE.py:FUNCTION, package.module:FUNCTION or package.module.FUNCTION, and
+// a FILE.py that is not there. Error("python") naming `option`; "" is none. Starts nothing.
+void check_python_function(const std::string& option, const std::string& place);
+
 // Runs a script to its end; what it printed. Error("python") with the last line of its standard error where it fails:
 // "WHAT: ...".
 std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what);

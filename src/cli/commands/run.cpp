@@ -10,6 +10,7 @@
 #include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
 #include "config/train_config.h"
+#include "data/problems.h"
 
 namespace ucas {
 
@@ -61,7 +62,7 @@ Words words_of_training(const Words& words, const Known& known) {
   return training;
 }
 
-// What the training is, before it begins: an evaluation at its end must have problems.
+// What the training is, before it begins: an evaluation at its end must have problems that can be read.
 void check_training(CommandLine& line, const Known& known, const RunOptions& options) {
   std::vector<Setting> settings = read_config_file(line.positionals[0]);
   expand_short_forms(line.settings);
@@ -74,6 +75,11 @@ void check_training(CommandLine& line, const Known& known, const RunOptions& opt
     throw Error(ErrorKind::usage,
                 "run: nothing to evaluate on: give --test FILE, or --val FILE, which is validated on, too");
   }
+  if (options.test.empty()) return;  // the training reads the validation files
+  ProblemOptions reading;
+  reading.columns = config.data.columns;
+  reading.columns_where_there = true;
+  read_problems(options.test, reading);
 }
 
 }  // namespace

@@ -86,6 +86,13 @@ std::unique_ptr<FileLock> lock_of(const std::string& path) {
 
 }  // namespace
 
+void RunDirectory::check_free(const std::string& path) {
+  refuse_run_in(path);
+  if (exists(path) && !is_directory(path)) {
+    throw Error(ErrorKind::path, str(printable(path, 400), ": a file is in the way; expected a directory to create"));
+  }
+}
+
 RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
                                   const RunEnvironment& environment) {
   refuse_run_in(path);  // before a lock file is left in another directory

@@ -30,6 +30,8 @@ int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly su
 
 class RunDirectory {
  public:
+  // Before anything is loaded: Error(ErrorKind::path) where no fresh run can begin, as a run or a file is there.
+  static void check_free(const std::string& path);
   // A fresh run. Refuses a directory that already holds one: Error(ErrorKind::path) naming --resume. config.toml comes
   // last: a directory without it, left by a kill, is taken over.
   static RunDirectory create(const std::string& path, const std::string& config_toml,

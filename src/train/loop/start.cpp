@@ -272,7 +272,11 @@ void decide_shard_of_run(TrainConfig& config, Ranks& ranks) {
     if (chosen == word_of(shard)) config.update.shard = shard;
 }
 
-void check_environment(const TrainConfig& config, const Ranks& ranks) {
+void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
+  if (ranks.leads()) {
+    check_python_function("reward.python", config.reward.python == kTaskScorers ? "" : config.reward.python);
+    check_python_function("method.python", config.method_python);
+  }
   if (!config.rollout.environment.some() || ranks.alone()) return;
   throw Error(ErrorKind::config, str("rollout.environment = \"", word_of(config.rollout.environment.kind), "\" with ",
                                      ranks.size(), " ranks: episodes are not shared out; start one process"));
@@ -529,7 +533,8 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   decide_shard_of_run(config, *ranks);
   const Planned planned = ranks->together("planning the run", [&] {
     config.validate();
-    check_environment(config, *ranks);
+    if (ranks->leads()) RunDirectory::check_free(out);
+    check_before_loading(config, *ranks);
     return plan_run(config, out, nullptr, allow_over_plan, *ranks);
   });
   std::string tokenizer, fingerprint;
@@ -597,7 +602,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   });
   std::optional<RunDirectory> run;
   const Planned planned = ranks->together("opening the run directory", [&] {
-    check_environment(config, *ranks);
+    check_before_loading(config, *ranks);
     run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
     return plan_run(config, path, &*run, given(kOverPlan), *ranks);
   });
