@@ -385,7 +385,7 @@ Lines update(const TrainConfig& c) {
   lines.push_back({"length", "", many(c.train.steps, "step")});
   if (c.uses_passes()) {
     lines.back().words =
-        str(c.train.epochs == 1 ? "1 pass" : str(grouped(c.train.epochs), " passes"), " over the problems",
+        str(c.train.epochs == 1 ? "1 epoch" : str(grouped(c.train.epochs), " epochs"),
             c.steps_are_known() ? "" : "; the run ends when they are used up, after as many steps as they gave");
   }
   return lines;

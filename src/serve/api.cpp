@@ -79,14 +79,14 @@ class ApiReader {
     const Json* logprobs = find("logprobs");
     out.with_logprobs = logprobs && *logprobs != false;
     if (logprobs && logprobs->is_number() && *logprobs > 1)
-      refuse("\"logprobs\": of the tokens that were drawn alone, 0 or 1");
+      refuse("\"logprobs\": only of sampled tokens; expected 0 or 1");
     return out;
   }
 
  private:
   [[noreturn]] static void refuse(const std::string& what) { throw ApiRefusal{400, what}; }
 
-  // What changes nothing is let through; what would, and is not there, is refused unless it is off.
+  // What changes nothing is let through; what would, and is not supported, is refused unless it is off.
   void check_keys() const {
     static const std::set<std::string> known = {"model",
                                                 "max_tokens",
@@ -113,8 +113,8 @@ class ApiReader {
       if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;
       const auto found = off.find(key);
       if (found != off.end() && found->second == value) continue;
-      refuse(str("\"", printable(key, 60), "\": not there",
-                 found == off.end() ? "" : str(", only ", json_text(found->second))));
+      refuse(str("\"", printable(key, 60), "\" is not supported: leave it out",
+                 found == off.end() ? "" : str(", or send ", json_text(found->second))));
     }
   }
 

@@ -72,7 +72,8 @@ void check_python_function(const std::string& option, const std::string& place) 
                                        ": names no function; expected FILE.py:FUNCTION or package.module.function"));
   }
   if (module.ends_with(".py") && !exists(module)) {
-    throw Error(ErrorKind::python, str(option, " ", printable(place, 200), ": no such file as ", printable(module, 200)));
+    throw Error(ErrorKind::python,
+                str(option, " ", printable(place, 200), ": no such file as ", printable(module, 200)));
   }
 }
 

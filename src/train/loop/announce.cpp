@@ -14,18 +14,18 @@ namespace ucas {
 
 namespace {
 
-// Of the run, in steps and in passes over the problems.
+// Of the run, in steps and in epochs.
 std::string length_in_words(const TrainConfig& c, int64_t problems, int64_t total_steps) {
   if (c.uses_passes()) {
-    const std::string passes = str(c.train.epochs, c.train.epochs == 1 ? " pass" : " passes", " over the problems, ");
-    if (c.steps_are_known()) return str(passes, total_steps, total_steps == 1 ? " step" : " steps");
-    return str(passes, "at most ", total_steps,
+    const std::string epochs = str(c.train.epochs, c.train.epochs == 1 ? " epoch, " : " epochs, ");
+    if (c.steps_are_known()) return str(epochs, total_steps, total_steps == 1 ? " step" : " steps");
+    return str(epochs, "at most ", total_steps,
                " steps: a step takes generation batches until enough prompts are kept");
   }
   const auto prompts = static_cast<double>(c.train.steps * c.gen_batch() * c.fewest_gen_batches());
-  const double passes = prompts / static_cast<double>(problems);
+  const double epochs = prompts / static_cast<double>(problems);
   return str(c.train.steps, c.train.steps == 1 ? " step, " : " steps, ", c.prompts_are_known() ? "" : "at least ",
-             fixed(passes, passes < 10 ? 2 : 0), " passes over the problems");
+             fixed(epochs, epochs < 10 ? 2 : 0), " epochs");
 }
 
 // Which of the generated prompts are kept; "" where all are.

@@ -396,7 +396,7 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
   const std::string none = str(run.checkpoints(), ": none of the ", steps.size(), " checkpoints ");
   if (unread)
     throw Error(ErrorKind::io, str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
-  throw Error(ErrorKind::io, str(none, "is good (see the warnings); put one back, or start anew with another --out"));
+  throw Error(ErrorKind::path, str(none, "is good (see the warnings); put one back, or start anew with another --out"));
 }
 
 std::string manifest_of(const FoundCheckpoint& found) {
