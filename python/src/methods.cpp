@@ -71,6 +71,7 @@ nb::dict describe(const std::string& name, const std::string& preset, const Sett
   need(needs.confidence, "confidence");
   need(needs.logit, "logit");
   need(needs.margin, "margin");
+  need(needs.min_p.has_value(), "min_p_logprob");
   need(needs.tail_confidence, "tail_confidence");
   need(needs.critic.has_value(), "value");
   need(needs.prm.has_value(), "prm_logratio");
@@ -179,6 +180,7 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
   batch.confidence = in.of<float>("confidence", n);
   batch.logit = in.of<float>("logit", n);
   batch.margin = in.of<float>("margin", n);
+  batch.min_p_logprob = in.of<float>("min_p_logprob", n);
   return batch;
 }
 
@@ -243,8 +245,14 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
   };
   const auto logprob = filled("logprob"), old = filled("old_logprob"), entropy = filled("entropy"),
              confidence = filled("confidence"), advantage = filled("advantage"),
-             rollout = in.has("rollout_logprob") ? filled("rollout_logprob") : old;
+             rollout = in.has("rollout_logprob") ? filled("rollout_logprob") : old, margin = filled("margin"),
+             min_p = filled("min_p_logprob");
   const Needs needs = method->needs();
+  for (auto [asked, key] : {std::pair{needs.min_p.has_value(), "min_p_logprob"}, {needs.likeliest > 0, "margin"}}) {
+    if (asked && !in.has(key)) {
+      throw Error(ErrorKind::unsupported, str(method->title(), " needs \"", key, "\", which is not among the arrays; add it"));
+    }
+  }
   LossInput input{.sequences = sequences,
                   .logprob = logprob,
                   .entropy = entropy,
@@ -254,14 +262,16 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
                   .advantage = advantage,
                   .seed = seed,
                   .objective = &config,
-                  .only_marked = needs.selection && needs.selection->only_marked};
+                  .only_marked = needs.selection && needs.selection->only_marked,
+                  .margin = margin,
+                  .min_p_logprob = min_p};
   std::vector<uint8_t> mark(needs.selection ? n : 0), clipped(n);
-  std::vector<float> loss(n), d_logprob(n), d_entropy(n), d_confidence(n);
+  std::vector<float> loss(n), d_logprob(n), d_entropy(n), d_confidence(n), d_likely(n);
   {
     nb::gil_scoped_release released;
     if (needs.selection) method->select(input, mark);
     input.mark = mark;
-    LossOutput out{loss, d_logprob, d_entropy, d_confidence, clipped};
+    LossOutput out{loss, d_logprob, d_entropy, d_confidence, d_likely, clipped};
     method->token_loss(input, out);
   }
   nb::dict result;
@@ -269,6 +279,7 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
   result["d_logprob"] = array_of(std::move(d_logprob));
   result["d_entropy"] = array_of(std::move(d_entropy));
   result["d_confidence"] = array_of(std::move(d_confidence));
+  if (needs.likeliest > 0) result["d_likely"] = array_of(std::move(d_likely));
   result["clipped"] = array_of(std::move(clipped));
   if (needs.selection) result["mark"] = array_of(std::move(mark));
   result["only_marked"] = input.only_marked;

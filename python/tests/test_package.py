@@ -179,7 +179,8 @@ class Shaping(unittest.TestCase):
         draw = np.random.default_rng(2)
         B, T = 8, 5
         full = {name: draw.normal(-1, 0.2, (B, T)) for name in
-                ("old_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio", "teacher_logprob")}
+                ("old_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "min_p_logprob", "value", "prm_logratio",
+                 "teacher_logprob")}
         full |= {"reward": np.array([1, 0, 1, 0, 0, 0, 1, 1.0]), "group": np.repeat([0, 1], 4), "mask": np.ones((B, T)),
                  "token": draw.integers(0, 9, (B, T)), "answer_class": np.array([0, 1, 0, 2, 1, 1, 0, 0]),
                  "tail_confidence": draw.normal(0, 1, B), "stop_ids": [8]}

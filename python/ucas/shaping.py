@@ -6,8 +6,8 @@ Legend: B responses, T longest response, N = sum of the responses' lengths. A ba
   group  [B]         which responses answer the same prompt: any integers or strings, in any order
   mask   [B, T]      1 for the tokens of a response, the end token included; or  length [B]  for packed arrays [N]
   token              ids of the tokens (methods that count them)
-  old_logprob, entropy, confidence, logit, margin, ref_logprob, value, prm_logratio, teacher_logprob, rollout_logprob,
-                     reward_kl
+  old_logprob, entropy, confidence, logit, margin, min_p_logprob, ref_logprob, value, prm_logratio, teacher_logprob,
+                     rollout_logprob, reward_kl
                      per token, [B, T] beside a mask or packed [N] beside lengths; only what the method needs
   right [B] bool, score [B], answer_class [B] (Verifier.classes), finished [B] bool, tail_confidence [B]
   trained [B] bool   0: masked, as TRL's mask_truncated_completions: its reward counts in its group's baseline and nothing of it
@@ -32,7 +32,7 @@ from .arrays import array
 _PER_RESPONSE = {"reward": np.float32, "score": np.float32, "tail_confidence": np.float32, "right": np.uint8,
                  "finished": np.uint8, "trained": np.uint8, "answer_class": np.int32}
 _PER_TOKEN = {"token": np.int32, **dict.fromkeys(
-    ("old_logprob", "rollout_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio",
+    ("old_logprob", "rollout_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "min_p_logprob", "value", "prm_logratio",
      "teacher_logprob", "reward_kl"), np.float32)}
 _BATCH = {*_PER_RESPONSE, *_PER_TOKEN, "group", "mask", "length", "stop_ids", "terms", "term_weights"}
 
@@ -206,12 +206,15 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
 def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None = None, objective: Mapping[str, Any] | None = None, *,
                logprob: npt.ArrayLike, old_logprob: npt.ArrayLike, advantage: npt.ArrayLike, mask: npt.ArrayLike | None = None,
                length: npt.ArrayLike | None = None, entropy: npt.ArrayLike | None = None, confidence: npt.ArrayLike | None = None,
-               rollout_logprob: npt.ArrayLike | None = None, seed: int = 0) -> dict[str, Any]:
+               rollout_logprob: npt.ArrayLike | None = None, margin: npt.ArrayLike | None = None,
+               min_p_logprob: npt.ArrayLike | None = None, seed: int = 0) -> dict[str, Any]:
     """The loss of every token under a method, before any mean, with its derivatives: {"loss", "d_logprob", "d_entropy",
-    "d_confidence", "clipped"}, each of the shape that came in, and "mark" of methods that choose among the tokens given.
+    "d_confidence", "clipped"}, each of the shape that came in, "mark" of methods that choose among the tokens given, and "d_likely" of
+    SimKO: the derivative by the mean log-prob of the likeliest tokens.
 
     objective: settings of the loss ({"clip_high": 0.28}); the method's own stand otherwise. All token arrays are [B, T] beside a mask
-    or packed beside lengths. rollout_logprob: the sampler's, which DPPO reads; old_logprob where it is not given. seed: of the methods that draw.
+    or packed beside lengths. rollout_logprob: the sampler's, which DPPO reads; old_logprob where it is not given. margin: SimKO's, of `logprob`;
+    min_p_logprob: Lp-Reg's, of the old policy. seed: of the methods that draw.
 
     >>> loss = token_loss("gspo", logprob=[-1., -2.], old_logprob=[-1., -2.], advantage=[0.5, 0.5], length=[2])
     >>> loss["loss"], loss["d_logprob"]
@@ -219,7 +222,7 @@ def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None
     """
     layout = _Layout({key: value for key, value in (("mask", mask), ("length", length)) if value is not None})
     given = {"logprob": logprob, "old_logprob": old_logprob, "advantage": advantage, "entropy": entropy, "confidence": confidence,
-             "rollout_logprob": rollout_logprob}
+             "rollout_logprob": rollout_logprob, "margin": margin, "min_p_logprob": min_p_logprob}
     native = {name: layout.pack(values, np.float32, name) for name, values in given.items() if values is not None}
     found = _ucas.token_loss(method, preset, _settings(settings), _settings(objective), layout.length, native, seed)
     if np.isnan(found["loss"]).any() or np.isnan(found["d_logprob"]).any():

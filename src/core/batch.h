@@ -71,6 +71,9 @@ struct Batch {
   std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
   std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
   std::vector<float> margin;           // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
+  // [N] ln of the token's probability under the old policy cut by min-p and renormalised; -inf where it is cut away;
+  // empty unless needed.
+  std::vector<float> min_p_logprob;
 
   // The sampler's log-prob under the distribution that the trainer's models are evaluated with: the whole vocabulary.
   const std::vector<float>& sampler_logprob() const {

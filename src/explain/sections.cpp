@@ -429,7 +429,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
     lines.push_back(
         {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
   }
-  const int64_t passes = models + (needs.divergence ? 1 : 0);  // each reads the batch once
+  const int64_t passes = models + (needs.divergence ? 1 : 0) + (needs.min_p ? 1 : 0);  // each reads the batch once
   std::string words = str(many(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";
@@ -464,17 +464,18 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   in.advantage = A;
   in.ref_logprob = ref;
   in.mark = mark;
-  in.divergence = gap;
+  in.divergence = in.margin = gap;
+  in.min_p_logprob = ref;
   in.objective = &config.objective;
   struct Arrays {
-    std::vector<float> loss = std::vector<float>(n), g = loss, e = loss, u = loss;
+    std::vector<float> loss = std::vector<float>(n), g = loss, e = loss, u = loss, t = loss;
     std::vector<uint8_t> clipped = std::vector<uint8_t>(n);
-    LossOutput view() { return {loss, g, e, u, clipped}; }
+    LossOutput view() { return {loss, g, e, u, t, clipped}; }
   } own, usual;
   LossOutput own_view = own.view(), usual_view = usual.view();
   config.method->token_loss(in, own_view);
   clipped_ratio_loss(in, usual_view);
-  return own.loss == usual.loss && own.g == usual.g && own.e == usual.e && own.u == usual.u;
+  return own.loss == usual.loss && own.g == usual.g && own.e == usual.e && own.u == usual.u && own.t == usual.t;
 }
 
 std::vector<ExplainedSection> explain_sections(const TrainConfig& config) {

@@ -148,6 +148,7 @@ TEST(all_methods, neither_the_cut_into_micro_batches_nor_the_order_of_responses_
         auto cut = run_objective(method, objective, mini, size, 12);
         ASSERT_EQ(cut.d_logprob, whole.d_logprob) << name;
         ASSERT_EQ(cut.d_entropy, whole.d_entropy) << name;
+        ASSERT_EQ(cut.d_likely, whole.d_likely) << name;
         EXPECT_NEAR(cut.metrics.pg_loss, whole.metrics.pg_loss, 1e-9 * (1 + std::fabs(whole.metrics.pg_loss))) << name;
       }
       LossCase turned = reversed(mini);
@@ -173,6 +174,7 @@ TEST(all_methods, losses_and_gradients_of_extreme_log_probs_are_finite) {
       EXPECT_TRUE(std::isfinite(result.loss)) << name;
       for (float g : result.d_logprob) ASSERT_TRUE(std::isfinite(g)) << name;
       for (float e : result.d_entropy) ASSERT_TRUE(std::isfinite(e)) << name;
+      for (float t : result.d_likely) ASSERT_TRUE(std::isfinite(t)) << name;
     }
   });
 }
@@ -278,7 +280,7 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
       Denominators total = denominators(objective, mini.input(), 12);
       objective_gradients(method, objective, mini.input(), total, out, metrics);
       bool silent = true;
-      for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) {
+      for (auto values : out.numbers()) {
         for (float v : values) silent = silent && v == 0;
       }
       EXPECT_TRUE(silent || method.needs().zero_advantages) << name;
@@ -288,18 +290,17 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
   EXPECT_EQ(loud, 2);  // KL-Cov under both presets: its penalty looks at no advantage
 }
 
-using Outputs = std::vector<std::vector<float>>;  // loss, and its derivatives with respect to lp, H and C
+using Outputs = std::vector<std::vector<float>>;  // loss, and its derivatives
 Outputs outputs_of(const LossOutput& out) {
   Outputs all;
-  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence})
-    all.emplace_back(values.begin(), values.end());
+  for (auto values : out.numbers()) all.emplace_back(values.begin(), values.end());
   return all;
 }
 
 // Of a mini-batch whose responses come in parts where they may.
 Outputs outputs_in_parts(const Method& method, const ObjectiveConfig& objective, const LossInput& whole) {
   const TokenShares shares = token_shares(objective, whole, denominators(objective, whole, 12));
-  Outputs all(4, std::vector<float>(whole.logprob.size()));
+  Outputs all(5, std::vector<float>(whole.logprob.size()));
   for (const Sequence& s : whole.sequences) {
     const int64_t step = method.whole_responses() ? std::max<int64_t>(s.length, 1) : 3, end = s.first + s.length;
     for (int64_t first = s.first; first < end; first += step) {
@@ -307,7 +308,7 @@ Outputs outputs_in_parts(const Method& method, const ObjectiveConfig& objective,
       LossInput part = whole;
       part.sequences = {&piece, 1};
       for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                           &part.advantage, &part.ref_logprob, &part.divergence})
+                           &part.advantage, &part.ref_logprob, &part.divergence, &part.margin, &part.min_p_logprob})
         if (!values->empty()) *values = values->subspan(first, piece.length);
       part.mark = whole.mark.subspan(first, piece.length);
       LossBuffer buffer;
@@ -344,7 +345,7 @@ TEST(all_methods, a_response_in_parts_has_the_bits_of_the_whole_unless_the_metho
       }
     }
   });
-  EXPECT_EQ(whole, 3);  // GSPO, LUSPO, GMPO: their ratio is of the sequence
+  EXPECT_EQ(whole, 4);  // GSPO, LUSPO, GMPO: their ratio is of the sequence; SimKO: a quantile of its entropies
 }
 
 TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {

@@ -19,6 +19,8 @@ std::string missing(const Needs& needs, const Batch& batch) {
   if (needs.old_logprob && batch.old_logprob.size() != n) return "the log-prob of every token (\"old_logprob\")";
   if (needs.entropy && batch.entropy.size() != n) return "the entropy of every token (\"entropy\")";
   if (needs.margin && batch.margin.size() != n) return "the margin of every token (\"margin\")";
+  if (needs.min_p && batch.min_p_logprob.size() != n)
+    return "the log-prob of every token under min-p (\"min_p_logprob\")";
   return "";
 }
 

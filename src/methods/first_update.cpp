@@ -22,6 +22,8 @@ LossInput input_of(const Batch& batch, std::span<const float> advantage, std::sp
   in.confidence = or_zeros(batch.confidence);
   in.ref_logprob = or_zeros(batch.ref_logprob);
   in.divergence = zeros;
+  in.margin = or_zeros(batch.margin);
+  in.min_p_logprob = batch.min_p_logprob;
   in.seed = batch.seed;
   return in;
 }
@@ -46,7 +48,7 @@ std::vector<float> first_update(const Method& method, const Batch& batch, std::s
   }
   LossBuffer buffer;
   LossOutput out = buffer.view(batch.token_count());
-  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
+  for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
   method.token_loss(in, out);
   std::vector<float> asked(batch.token.size());

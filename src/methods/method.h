@@ -44,8 +44,10 @@ struct Needs {
   std::optional<std::string> teacher;          // Batch::teacher_logprob, of the checkpoint in this directory
   std::optional<Selection> selection;          // a call of select(), after a forward pass of its own where not per step
   std::optional<LikelyDivergence> divergence;  // LossInput::divergence, at one more pass and LM-head product
-  bool on_policy = false;                      // one update a step, of what the policy as it is has sampled
-  int64_t responses = 1;                       // to a prompt, at least (rollout.n): with fewer every advantage is 0
+  std::optional<double> min_p;                 // Batch::min_p_logprob of this min-p, at one more pass: for a loss alone
+  int64_t likeliest = 0;         // LossInput::margin, LossOutput::d_likely: of so many tokens of the current policy
+  bool on_policy = false;        // one update a step, of what the policy as it is has sampled
+  int64_t responses = 1;         // to a prompt, at least (rollout.n): with fewer every advantage is 0
   bool zero_advantages = false;  // tokens of advantage 0, for their loss is not exactly 0 whatever their log-probs;
                                  // else the trainer skips the backward pass of responses that have no other
 };

@@ -40,7 +40,9 @@
   X(ace)                   \
   X(a3po)                  \
   X(qae)                   \
-  X(steer)
+  X(steer)                 \
+  X(lp_reg)                \
+  X(simko)
 
 namespace ucas {
 

@@ -56,16 +56,16 @@ void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, Lo
   UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
              "spans differ in length");
   UCAS_CHECK(out.loss.size() == n && out.d_logprob.size() == n && out.d_entropy.size() == n &&
-                 out.d_confidence.size() == n && out.clipped.size() == n,
+                 out.d_confidence.size() == n && out.d_likely.size() == n && out.clipped.size() == n,
              "the output does not fit the input");
-  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
+  for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
   out.absolute_drift = false;
   in.objective = &objective;
   in.rejected = rejected;
   loss.token_loss(in, out);
   for (size_t t = 0; t < factor.size(); ++t) {
-    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] *= factor[t];
+    for (auto values : out.numbers()) values[t] *= factor[t];
   }
 }
 
@@ -101,7 +101,7 @@ void note_tokens(const LossInput& in, const LossOutput& out, const Sequence& s, 
 void weigh_token(const ObjectiveConfig& objective, const LossInput& in, LossOutput& out, int64_t t, double w,
                  LossMetrics& metrics) {
   if (w == 0) {  // not counted: no gradient, whatever the loss wrote
-    out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
+    for (auto values : out.numbers()) values[t] = 0;
     out.clipped[t] = 0;
     return;
   }
@@ -114,6 +114,7 @@ void weigh_token(const ObjectiveConfig& objective, const LossInput& in, LossOutp
   out.d_logprob[t] = static_cast<float>(w * (out.d_logprob[t] + objective.kl_coeff * kl.d_logprob));
   out.d_entropy[t] = static_cast<float>(w * (out.d_entropy[t] - objective.entropy_coeff));
   out.d_confidence[t] = static_cast<float>(w * out.d_confidence[t]);
+  out.d_likely[t] = static_cast<float>(w * out.d_likely[t]);
 }
 
 }  // namespace
@@ -127,9 +128,9 @@ Denominators& Denominators::operator+=(const Denominators& other) {
 }
 
 LossOutput LossBuffer::view(int64_t tokens) {
-  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_}) values->resize(tokens);
+  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_, &d_likely_}) values->resize(tokens);
   clipped_.resize(tokens);
-  return {loss_, d_logprob_, d_entropy_, d_confidence_, clipped_};
+  return {loss_, d_logprob_, d_entropy_, d_confidence_, d_likely_, clipped_};
 }
 
 void select_tokens(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {

@@ -236,7 +236,9 @@ class Planner {
                   parts = (prompts + c_.update.mini_batch_size - 1) / c_.update.mini_batch_size;
     const int64_t mini = (prompts + parts - 1) / parts * c_.rollout.n;
     const bool likely = needs_.divergence && parts * c_.update.epochs > 1;
-    larger(kScore, forward_memory(m_.policy, m_.options, shape(all)));
+    PassShape score = shape(all);
+    if (needs_.min_p) score.distributions = kDistributionsAtOnce;
+    larger(kScore, forward_memory(m_.policy, m_.options, score));
     PassShape update = shape(mini);
     if (likely) {
       PassShape before = shape(all);
@@ -282,8 +284,8 @@ class Planner {
     const int64_t tokens = step_responses_ * c_.rollout.response_length;
     auto& bytes = part("responses", str(grouped(tokens), " tokens of a step at most, with their signals"));
     bytes[kGenerate] = tokens * kSampledToken;
-    const int64_t extra =
-        4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0) + (needs_.teacher ? 1 : 0));
+    const int64_t extra = 4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0) +
+                               (needs_.teacher ? 1 : 0) + (needs_.min_p ? 1 : 0));
     for (size_t phase : {kScore, kLearn, kUpdate}) bytes[phase] = tokens * (kBatchToken + extra);
     bytes[kSave] = bytes[kUpdate];
   }

@@ -142,6 +142,7 @@ class TimePlanner {
           said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "");
     if (needs_.teacher) phase("teacher", pass(m_.teacher, mine, 1, 1, d_.forward), "");
     if (needs_.reference) phase("reference", pass(m_.policy, mine, 1, 1, d_.forward), "");
+    if (needs_.min_p) phase("min-p", read_distributions(trained_ / ranks_), str("min-p ", *needs_.min_p, host_words()));
   }
 
   void learn() {
@@ -152,6 +153,18 @@ class TimePlanner {
       phase("reward model", pass(m_.prm, mine, 2, 2, d_.forward) + pass(m_.prm, mine, passes(), 4, d_.update));
   }
 
+  double copied_logits() const {
+    return d_.memory > 0 ? 4 * static_cast<double>(m_.policy.vocab_size) / d_.host_link : 0;
+  }
+  const char* host_words() const {
+    return d_.memory > 0 ? "; logits go to the host, what it makes of them is not counted" : "";
+  }
+  // A forward pass whose whole logits are read on the host, row by row.
+  double read_distributions(double mine) const {
+    const ModelConfig& m = m_.policy;
+    return pass(m, mine, 1, 1, d_.forward) + mine * r() * (logits(m) * (kDistributionLogits - 1) + copied_logits());
+  }
+
   // The likeliest tokens before the first update, then their distribution again at every token of every later update:
   // each a GEMM of the LM head whose logits are read on the host, row by row.
   void divergence(double epochs) {
@@ -159,12 +172,9 @@ class TimePlanner {
     const double mine = trained_ / ranks_, again = epochs * (updates_ - 1) / updates_;
     const double of_head = d_.operations * (d_.head > 0 ? d_.head : d_.forward);
     const double distribution = 2 * head_multiply_adds(m) / of_head + logits(m) * kDistributionLogits;
-    const double copied = d_.memory > 0 ? 4 * static_cast<double>(m.vocab_size) / d_.host_link : 0;
-    const double before = pass(m, mine, 1, 1, d_.forward) + mine * r() * logits(m) * (kDistributionLogits - 1);
-    phase("likely tokens", before + mine * r() * (again * distribution + (1 + again) * copied),
+    phase("likely tokens", read_distributions(mine) + mine * r() * again * (distribution + copied_logits()),
           str(needs_.divergence->tokens, " of every token, and their distribution again in ",
-              std::llround(updates_ - 1), " of ", std::llround(updates_), " updates",
-              copied > 0 ? "; logits go to the host, what it makes of them is not counted" : ""));
+              std::llround(updates_ - 1), " of ", std::llround(updates_), " updates", host_words()));
   }
 
   // Forward, two GEMMs backward, and what is computed again.

@@ -46,6 +46,11 @@ void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, 
   append(rollout_logprob, old);
   for (size_t t = divergence.size(); t < logprob.size(); ++t)
     divergence.push_back(static_cast<float>(token_divergence(Divergence::tv, old_logprob[t], logprob[t])));
+  for (size_t t = margin.size(); t < logprob.size(); ++t) {
+    margin.push_back(logprob[t] > -1.0986f ? 0 : logprob[t]);
+    const float q = old_logprob[t] + 0.1f;
+    min_p_logprob.push_back(q > 0 ? 0 : q);
+  }
 }
 
 LossCase LossCase::slice(size_t first, size_t count) const {
@@ -60,6 +65,8 @@ LossCase LossCase::slice(size_t first, size_t count) const {
     part.sequences.back().group = sequences[i].group;
     std::ranges::copy(cut(rollout_logprob), part.rollout_logprob.end() - sequences[i].length);
     std::ranges::copy(cut(divergence), part.divergence.end() - sequences[i].length);
+    std::ranges::copy(cut(margin), part.margin.end() - sequences[i].length);
+    std::ranges::copy(cut(min_p_logprob), part.min_p_logprob.end() - sequences[i].length);
     if (mark.empty()) continue;
     auto begin = mark.begin() + sequences[i].first;
     part.mark.insert(part.mark.end(), begin, begin + sequences[i].length);
@@ -79,6 +86,8 @@ LossInput LossCase::input() const {
   in.confidence = entropy;
   in.mark = mark;
   in.divergence = divergence;
+  in.margin = margin;
+  in.min_p_logprob = min_p_logprob;
   return in;
 }
 
@@ -105,6 +114,7 @@ ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objec
     for (float loss : out.loss) result.loss += loss;
     result.d_logprob.insert(result.d_logprob.end(), out.d_logprob.begin(), out.d_logprob.end());
     result.d_entropy.insert(result.d_entropy.end(), out.d_entropy.begin(), out.d_entropy.end());
+    result.d_likely.insert(result.d_likely.end(), out.d_likely.begin(), out.d_likely.end());
   }
   return result;
 }

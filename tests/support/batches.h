@@ -24,7 +24,8 @@ Batch make_batch(const std::vector<Row>& rows);
 struct LossCase {
   std::vector<Sequence> sequences;
   std::vector<float> logprob, old_logprob, ref_logprob, rollout_logprob, advantage, entropy;
-  std::vector<float> divergence;  // as set by add(): of the token and any other
+  std::vector<float> divergence;             // as set by add(): of the token and any other
+  std::vector<float> margin, min_p_logprob;  // as set by add(): 0 from ln 1/3 on and lp below; old + 0.1, at most 0
   std::vector<uint8_t> mark;
 
   // The sampler's log-probs are set to `old`. Three neighbours are a group, unless said otherwise afterwards.
@@ -41,7 +42,7 @@ struct LossCase {
 struct ObjectiveResult {
   LossMetrics metrics;
   double loss = 0;  // sum of scaled losses
-  std::vector<float> d_logprob, d_entropy;
+  std::vector<float> d_logprob, d_entropy, d_likely;
 };
 ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objective, const LossCase& mini, size_t size,
                               int64_t response_limit = 1);

@@ -145,6 +145,11 @@ LossCase case_mini_batch(CaseRun& run) {
       std::vector<float> rollout = run.tokens("rollout_logp", i);
       std::copy(rollout.begin(), rollout.end(), mini.rollout_logprob.end() - static_cast<std::ptrdiff_t>(n));
     }
+    for (auto [key, to] : {std::pair{"margin", &mini.margin}, {"minp_logp", &mini.min_p_logprob}}) {
+      if (!run.has(key)) continue;
+      const std::vector<float> given = run.tokens(key, i);
+      std::ranges::copy(given, to->end() - static_cast<std::ptrdiff_t>(n));
+    }
     if (!run.has("likely_mu")) continue;
     const Divergence kind = run.variant().ends_with("kl") ? Divergence::kl : Divergence::tv;
     auto cells = [&](const char* key, size_t slot) { return run.in(key).at(i).at(slot).get<std::vector<float>>(); };

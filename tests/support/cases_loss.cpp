@@ -24,7 +24,7 @@ struct TokenLosses {
   LossOutput out;
   TokenLosses(const Method& method, const ObjectiveConfig& objective, const LossCase& mini) {
     out = buffer.view(mini.tokens());
-    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
+    for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
     std::ranges::fill(out.clipped, uint8_t{0});
     LossInput in = mini.input();
     in.objective = &objective;
@@ -36,6 +36,7 @@ void compare_per_token(CaseRun& run, const Method& method, const ObjectiveConfig
   TokenLosses losses(method, objective, mini);
   run.tokens_are("per_token", losses.out.loss);
   run.tokens_are("grad_per_token", losses.out.d_logprob);
+  run.tokens_are("grad_likely", losses.out.d_likely);
 }
 
 // What the method marks among the tokens, [N].

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ucas::testing {
@@ -104,6 +105,7 @@ Batch pack(const std::vector<FullGroup>& groups) {
       append(batch.rollout_logprob, row.rollout);
       append(batch.old_logprob, row.old);
       append(batch.ref_logprob, row.ref);
+      for (float old : row.old) batch.min_p_logprob.push_back(std::min(0.0f, old + 0.1f));
       append(batch.teacher_logprob, row.teacher);
       append(batch.reward_kl, row.reward_kl);
       append(batch.value, row.value);

@@ -1,5 +1,5 @@
 """Cases of the methods that weigh tokens or responses by the policy's own probabilities, for tools/make_method_goldens.py:
-STARE, differential smoothing, ACE, A3PO, QAE and STEER. Plain loops over padded rows, as the articles write them. Nothing is drawn at
+STARE, differential smoothing, ACE, A3PO, QAE, STEER, Lp-Reg and SimKO. Plain loops over padded rows, as the articles write them. Nothing is drawn at
 random, so that the cases of the other methods stay as they are. Nothing here shares a line with the program."""
 import math
 
@@ -97,3 +97,58 @@ def add_family_losses(add, rounded, mask, old, lp0, A, H):
             {"logp": lp0.tolist(), "old_logp": old.tolist(), "advantages": A.tolist(), "entropy": H.tolist(), "mask": mask.tolist(), "top": 0.2,
              "variant": name, "amplify": 1.3, "attenuate": 0.6, "target_entropy": 100, "clip_low": 0.2, "clip_high": 0.28, "clip_c": 10.0},
             {"per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * N * M)})
+
+
+def add_lp_reg(add, rounded, mask, old, lp0, A):
+    M = mask.double()
+    N = M.sum()
+    place = torch.arange(mask.numel()).reshape(mask.shape)
+    lp0 = lp0 + place / 1024 * M  # no ties
+    q = torch.where(place % 4 == 0, torch.tensor(-1e4), torch.minimum(lp0 + (place % 5 - 1) / 8, torch.tensor(-0.0625))) * M
+    for name, wrong, right in (("wrong", 0.3, 0.0), ("both", 0.5, 0.25)):
+        chosen = torch.zeros_like(M)
+        for sign, share in ((-1, wrong), (1, right)):
+            ranked = sorted((float(lp0[i, t]), i, t) for i, t in (M > 0).nonzero().tolist() if sign * float(A[i, t]) > 0)
+            for _, i, t in ranked[:int(share * len(ranked))]:
+                chosen[i, t] = 1
+        held = (chosen > 0) & (lp0 < q)
+        assert held.sum() >= 2 and (chosen > 0).sum() > held.sum()
+        lp = lp0.clone().requires_grad_()
+        ratio = torch.exp(lp - old)
+        clipped = torch.maximum(-A * ratio, -A * ratio.clamp(0, 10))
+        kl = torch.exp(q - lp) - (q - lp) - 1
+        per_token = torch.where(held, -A * ratio + 0.5 * kl, clipped)
+        loss = (per_token * M).sum() / N
+        loss.backward()
+        add(f"lp_reg-{name}-loss", "lp_reg", "paper",
+            {"logp": lp0.tolist(), "old_logp": old.tolist(), "minp_logp": q.tolist(), "advantages": A.tolist(), "mask": mask.tolist(),
+             "share_wrong": wrong, "share_right": right, "coef": 0.5, "clip_low": 1, "clip_high": 9, "clip_c": 0},
+            {"selected": chosen.tolist(), "per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()),
+             "grad_per_token": rounded(lp.grad * N * M)})
+
+
+def add_simko(add, rounded, mask, old, lp0, A, H):
+    """The gradient of right responses' ratios is shared out between two directions, whose values autograd does not see."""
+    M = mask.double()
+    N = M.sum()
+    place = torch.arange(mask.numel()).reshape(mask.shape)
+    margin = torch.where(place % 3 == 0, 0.0, -0.75) * M
+    for name, alpha, tau, penalty in (("fifth", 0.01, 0.8, 1.1), ("half", 0.25, 0.5, 1.5)):
+        w = torch.zeros_like(M)
+        for i in range(mask.shape[0]):
+            if valid := valid_of(mask, i):
+                w[i, valid] = (H[i, valid] > torch.quantile(H[i, valid], tau)).double()
+        smooth, harder = (w > 0) & (A > 0), (w > 0) & (A < 0) & (margin == 0)
+        assert smooth.sum() >= 3 and harder.sum() >= 1
+        lp, likely = lp0.clone().requires_grad_(), torch.zeros_like(lp0).requires_grad_()
+        share = alpha * smooth
+        direction = (1 - share) * lp + share * likely
+        ratio = torch.exp(lp0 - old) * torch.exp(direction - direction.detach())
+        per_token = torch.maximum(-A * ratio, -A * ratio.clamp(0.8, 1.2)) * torch.where(harder, penalty, 1.0)
+        loss = (per_token * M).sum() / N
+        loss.backward()
+        add(f"simko-{name}-loss", "simko", "released",
+            {"logp": lp0.tolist(), "old_logp": old.tolist(), "margin": margin.tolist(), "advantages": A.tolist(), "entropy": H.tolist(),
+             "mask": mask.tolist(), "alpha": alpha, "tau": tau, "penalty": penalty, "clip_low": 0.2, "clip_high": 0.2, "clip_c": 0},
+            {"per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * N * M),
+             "grad_likely": rounded(likely.grad * N * M)})

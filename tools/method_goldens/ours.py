@@ -162,5 +162,7 @@ def make():
     family.add_baselines(add, rounded, uid, mask, rewards)
     family.add_steer(add, rounded, z_by_group, uid, mask, rewards, old, distinct_H)
     family.add_family_losses(add, rounded, mask, old, lp0, A, distinct_H)
+    family.add_lp_reg(add, rounded, mask, old, lp0, A)
+    family.add_simko(add, rounded, mask, old, lp0, A, distinct_H)
 
     write("method_cases.json", f"written by {MAKER}, torch {torch_version()} float64", cases, last_line=True)

@@ -95,8 +95,92 @@ def steer():
         add("zz-haooo/STEER", form, "steer", form, inputs, {"advantages": rounded(w * A), "w": rounded(w * mask)})
 
 
+# Logits of a vocabulary of 11 tokens, sampled ones, and how the policy has moved: [12, 9, 11].
+def logits():
+    i, t, v = torch.meshgrid(torch.arange(12.0), torch.arange(9.0), torch.arange(11.0), indexing="ij")
+    old = 2.5 * torch.sin(1.7 * i + 2.3 * t + 0.9 * v * v)
+    new = old + 0.4 * torch.cos(2.9 * i + 1.3 * t + 1.1 * v)
+    place = (i * 5 + t * 3)[:, :, 0].long()
+    return old, new, torch.where(place % 3 == 1, new.argmax(-1), place % 11)
+
+
+def of_token(z, token):
+    return torch.log_softmax(z, -1).gather(-1, token.unsqueeze(-1)).squeeze(-1)
+
+
+# CarlanLark/Lp-Reg-dev (33b27e2): compute_policy_loss_lp_reg of verl/trainer/ppo/core_algos.py, apply_min_p of
+# verl/workers/actor/dp_actor.py, under minp_old_log_prob = True, kl_type = "low_var_kl".
+def cut_by_min_p(z, min_p):
+    p = torch.softmax(z, -1)
+    return torch.where(p >= min_p * p.amax(-1, keepdim=True), z, torch.tensor(-1e4))
+
+
+def lp_reg():
+    acc, uid, mask = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0], source["grpo-groups-ddof1-reward"]["inputs"]["uid"], source.tensor("objective-0", "mask")
+    A = group_scores([float(a) for a in acc], uid)[:, None] * mask
+    old_z, z, token = logits()
+    old, target = of_token(old_z, token) * mask, of_token(cut_by_min_p(old_z, 0.1), token) * mask
+    for name, wrong, right in (("wrong responses", 0.8, 0.0), ("both", 0.9, 0.9), ("one token is none", 0.05, 0.0)):
+        lp = (of_token(z, token) * mask).requires_grad_()
+        ratio = torch.exp(lp - old)
+        loss = torch.maximum(-A * ratio, -A * ratio.clamp(1 - 1.0, 1 + 9.0))
+        selected = torch.zeros_like(mask)
+        for sign, share in ((1, right), (-1, wrong)):
+            candidates = ((mask > 0) & (sign * A > 0)).view(-1).nonzero().view(-1)
+            k = max(1, int(len(candidates) * share))
+            if k > 1:
+                selected.view(-1)[candidates[torch.topk(lp.detach().view(-1)[candidates], k, largest=False).indices]] = 1
+        held = (selected > 0) & (lp.detach() < target)
+        kl = (torch.exp(target - lp) - (target - lp) - 1).clamp(-10, 10)
+        loss = torch.where(held, -A * ratio + kl, loss)
+        assert name == "one token is none" or (held.sum() >= 2 and selected.sum() > held.sum())
+        mean = (loss * mask).sum() / mask.sum()
+        mean.backward()
+        inputs = {"logp": (lp.detach() * mask).tolist(), "old_logp": old.tolist(), "minp_logp": target.tolist(), "advantages": A.tolist(),
+                  "mask": mask.tolist(), "share_wrong": wrong, "share_right": right, "coef": 1, "clip_low": 1, "clip_high": 9, "clip_c": 0}
+        add("CarlanLark/Lp-Reg-dev", name, "lp_reg", "paper", inputs,
+            {"selected": selected.tolist(), "per_token": rounded(loss.detach() * mask), "loss": rounded(mean.item()),
+             "grad_per_token": rounded(lp.grad * mask.sum() * mask)})
+
+
+# CLR-Lab/SimKO (306f4ff): compute_policy_loss_simko of verl/trainer/ppo/core_algos.py, on what _forward_micro_batch of
+# verl/workers/actor/dp_actor.py makes of the logits before and now.
+def simko():
+    acc, uid, mask = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0], source["grpo-groups-ddof1-reward"]["inputs"]["uid"], source.tensor("objective-0", "mask")
+    A = group_scores([float(a) for a in acc], uid)[:, None] * mask
+    old_z, z, token = logits()
+    old, old_topk = of_token(old_z, token), torch.log_softmax(old_z, -1)
+    law = torch.log_softmax(z, -1)
+    H, most = -(law.exp() * law).sum(-1), law.argmax(-1) == token
+    for name, K, tau, mix in (("as released", 3, 0.8, 0.01), ("a half", 5, 0.5, 0.3)):
+        lp = of_token(z, token).requires_grad_()
+        topk = law.topk(K, -1).values.detach().requires_grad_()
+        moved = topk - old_topk.topk(K, -1).values
+        topk_sum = (torch.exp((lp - old).detach()).unsqueeze(-1) / (torch.exp(moved.detach()) + 1e-8) * torch.exp(moved)).sum(-1)
+        threshold = torch.stack([torch.quantile(H[i][mask[i] > 0], tau) if mask[i].any() else torch.tensor(0.0) for i in range(12)])[:, None]
+        share = mix * (H > threshold) * mask
+        right = (torch.tensor(acc) == 1)[:, None] & (mask > 0)
+        ratio = torch.exp(lp - old)
+        ratio = torch.where(right, (1 - share) * ratio + share / K * topk_sum, ratio)
+        harder = most & (A.sum(-1) < 0)[:, None] & (H > threshold)
+        scaled = A * torch.where(harder, 1.1, 1.0)
+        loss = torch.maximum(-scaled * ratio, -scaled * ratio.clamp(0.8, 1.2))
+        assert (share * right > 0).sum() >= 3 and (harder & (mask > 0)).sum() >= 1
+        mean = (loss * mask).sum() / mask.sum()
+        mean.backward()
+        assert torch.allclose(topk.grad, topk.grad[..., :1].expand_as(topk.grad), atol=1e-9)  # each of the K gets the same
+        inputs = {"logp": (lp.detach() * mask).tolist(), "old_logp": (old * mask).tolist(), "advantages": A.tolist(), "mask": mask.tolist(),
+                  "margin": ((lp.detach() - law.amax(-1)) * mask).tolist(), "entropy": (H * mask).tolist(), "alpha": mix, "tau": tau, "top_k": K,
+                  "clip_low": 0.2, "clip_high": 0.2, "clip_c": 0}
+        add("CLR-Lab/SimKO", name, "simko", "released", inputs,
+            {"per_token": rounded(loss.detach() * mask), "loss": rounded(mean.item()), "grad_per_token": rounded(lp.grad * mask.sum() * mask),
+             "grad_likely": rounded(topk.grad.sum(-1) * mask.sum() * mask)})
+
+
 def make():
     stare()
     a3po()
     steer()
+    lp_reg()
+    simko()
     write("released_method_cases.json", f"made by {MAKER}, torch {torch_version()} float64", cases)

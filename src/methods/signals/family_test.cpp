@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "methods/registry.h"
 #include "support/batches.h"
@@ -158,6 +159,58 @@ TEST(stare_method, eleven_tokens_have_a_tenth_of_two) {
   EXPECT_EQ(std::count_if(d.begin(), d.end(), [&](float x) { return x < d[0]; }), 2);
   EXPECT_LT(d[3], d[0]);
   EXPECT_LT(d[7], d[0]);
+}
+
+// Four tokens of a wrong response, the policy as it was; log-probs -1 .. -4, and what they are under min-p.
+LossCase lp_reg_case(const std::vector<float>& under_min_p) {
+  LossCase mini;
+  const std::vector<float> lp = {-1, -2, -3, -4};
+  mini.add(lp, lp, std::vector<float>(4, -1));
+  mini.min_p_logprob = under_min_p;
+  return mini;
+}
+
+TEST(lp_reg_method, the_least_likely_half_of_a_wrong_response_is_drawn_to_its_probability_under_min_p) {
+  auto method = make_method("lp_reg");
+  ucas::apply(*method, {family_option("share_wrong", 0.5), family_option("coef", 2)});
+  const auto per_token = [&](const LossCase& mini) {
+    std::vector<float> d = run_objective(*method, method->objective_defaults(), mini, 0).d_logprob;
+    for (float& x : d) x *= 4;  // of a mean over four
+    return d;
+  };
+  const double half = std::log(0.5);  // pi < q = 2 pi: A rho = -1, and 2 (1 - q / pi) = -2
+  const auto q = [&](double shift) { return static_cast<float>(shift - half); };
+  expect_tokens_near(per_token(lp_reg_case({-1, -2, q(-3), q(-4)})), {1, 1, 1 - 2, 1 - 2});
+  const float cut = -std::numeric_limits<float>::infinity();
+  expect_tokens_near(per_token(lp_reg_case({-1, -2, cut, -4.5f})), {1, 1, 1, 1});  // cut away; likelier than q
+  LossCase right = lp_reg_case({-1, -2, q(-3), q(-4)});
+  for (float& A : right.advantage) A = 1;
+  expect_tokens_near(per_token(right), {-1, -1, -1, -1});
+  ucas::apply(*method, {family_option("share_right", 0.25)});
+  expect_tokens_near(per_token(right), {-1, -1, -1, -1});  // one token is none
+  ucas::apply(*method, {family_option("share_right", 0.5)});
+  expect_tokens_near(per_token(right), {-1, -1, -3, -3});
+}
+
+// Two responses of five tokens; the last two of each have a high entropy, the third and the last are the likeliest.
+TEST(simko_method, shares_out_the_gradient_of_uncertain_right_tokens_and_punishes_the_likeliest_uncertain_wrong_ones) {
+  auto method = make_method("simko");
+  ucas::apply(*method, {family_option("alpha", 0.25), family_option("tau", 0.5), family_option("penalty", 3)});
+  LossCase mini;
+  const std::vector<float> lp(5, -2), H = {0, 0.1f, 0.2f, 0.9f, 1};
+  mini.add(lp, lp, std::vector<float>(5, 1), H);
+  mini.add(lp, lp, std::vector<float>(5, -1), H);
+  mini.margin = {-1, -1, 0, -1, 0, -1, -1, 0, -1, 0};
+  testing::ObjectiveResult result = run_objective(*method, method->objective_defaults(), mini, 0);
+  for (auto* d : {&result.d_logprob, &result.d_likely})
+    for (float& x : *d) x *= 10;  // of a mean over ten
+  expect_tokens_near(result.d_logprob, {-1, -1, -1, -0.75, -0.75, 1, 1, 1, 1, 3});
+  expect_tokens_near(result.d_likely, {0, 0, 0, -0.25, -0.25, 0, 0, 0, 0, 0});
+  EXPECT_NEAR(result.loss * 10, -5 + 4 + 3, 1e-5);
+  mini.logprob.assign(10, -1);  // all ratios above the clip: right tokens have no gradient, wrong ones e times as much
+  result = run_objective(*method, method->objective_defaults(), mini, 0);
+  for (int t = 0; t < 5; ++t) EXPECT_EQ(std::pair(result.d_logprob[t], result.d_likely[t]), std::pair(0.0f, 0.0f)) << t;
+  EXPECT_NEAR(result.d_logprob[9] * 10, 3 * std::exp(1.0), 1e-5);
 }
 
 }  // namespace

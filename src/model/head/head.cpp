@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "kernels/likeliest.h"
 #include "kernels/lm_head.h"
 #include "model/backend/block.h"
 #include "model/gemm/linear.h"
@@ -92,17 +93,41 @@ class SavedLogits {
   std::vector<at::Tensor> tiles_;
 };
 
+// The likeliest tokens of every row, as they are found tile by tile: [R, K].
+class LikelyOfRows {
+ public:
+  LikelyOfRows() = default;
+  LikelyOfRows(int64_t rows, int64_t count) : count_(count), kept_(rows * count), found_(count > 0 ? rows : 0) {}
+  bool any() const { return count_ > 0; }
+  void merge(int64_t row, const float* logits, int64_t n, int64_t column) {
+    found_[row] = kernels::keep_likeliest(logits, n, column, count_, kept_.data() + row * count_, found_[row]);
+  }
+  std::span<const kernels::LikelyToken> of(int64_t row) const { return std::span(kept_).subspan(row * count_, count_); }
+  // Of a row whose log-sum-exp is `lse`.
+  double mean_logprob(int64_t row, double lse, float inverse_temperature) const {
+    double sum = 0;
+    for (const kernels::LikelyToken& token : of(row)) sum += static_cast<double>(token.logit * inverse_temperature);
+    return sum / static_cast<double>(count_) - lse;
+  }
+
+ private:
+  int64_t count_ = 0;
+  std::vector<kernels::LikelyToken> kept_;
+  std::vector<int64_t> found_;
+};
+
 // What forward found, and backward needs.
 struct NativeStats {
-  at::Tensor logprob, entropy, confidence, logit, margin, lse;
+  at::Tensor logprob, entropy, confidence, logit, margin, lse, likely;
 };
 
 NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                         float inverse_temperature, const SavedLogits& kept) {
+                         float inverse_temperature, const SavedLogits& kept, LikelyOfRows& likely) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   NativeStats out;
   for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &out.lse})
     *t = at::empty({rows}, hidden.options());
+  if (likely.any()) out.likely = at::empty({rows}, hidden.options());
   std::vector<kernels::RowStats> stats(rows);
   float* chosen = data(out.logit);
   auto visit = [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
@@ -113,6 +138,7 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
       int64_t row = first + i, y = target[row] - column;
       kernels::row_stats(tile + i * stride, width, inverse_temperature, stats[row]);
       if (y >= 0 && y < width) chosen[row] = tile[i * stride + y];
+      if (likely.any()) likely.merge(row, tile + i * stride, width, column);
     });
   };
   if (kept.any()) {
@@ -129,17 +155,20 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
     data(out.entropy)[row] = token.entropy;
     data(out.confidence)[row] = token.confidence;
     data(out.margin)[row] = token.margin;
-    data(out.lse)[row] = static_cast<float>(kernels::lse_of(stats[row]));
+    const double lse = kernels::lse_of(stats[row]);
+    data(out.lse)[row] = static_cast<float>(lse);
+    if (likely.any()) data(out.likely)[row] = static_cast<float>(likely.mean_logprob(row, lse, inverse_temperature));
   });
   return out;
 }
 
-// Gradients of the three statistics, one value a row; absent ones are 0.
+// Gradients of the statistics, one value a row; absent ones are 0.
 struct RowGradients {
-  std::vector<float> g, e, u;
+  std::vector<float> g, e, u, likely;
   RowGradients(const std::vector<at::Tensor>& gradients, int64_t rows) {
-    std::vector<float>* sides[] = {&g, &e, &u};
-    for (size_t k = 0; k < 3; ++k) {
+    std::vector<float>* sides[] = {&g, &e, &u, &likely};
+    likely.assign(rows, 0.0f);
+    for (size_t k = 0; k < gradients.size(); ++k) {
       sides[k]->assign(rows, 0.0f);
       if (!gradients[k].defined()) continue;
       at::Tensor dense = gradients[k].to(at::kFloat).contiguous();
@@ -149,7 +178,7 @@ struct RowGradients {
   std::vector<int64_t> active() const {  // the others (masked, or advantage 0) add nothing and are skipped
     std::vector<int64_t> rows;
     for (size_t i = 0; i < g.size(); ++i)
-      if (g[i] != 0 || e[i] != 0 || u[i] != 0) rows.push_back(static_cast<int64_t>(i));
+      if (g[i] != 0 || e[i] != 0 || u[i] != 0 || likely[i] != 0) rows.push_back(static_cast<int64_t>(i));
     return rows;
   }
 };
@@ -157,11 +186,32 @@ struct RowGradients {
 struct NativeSaved {
   at::Tensor hidden, entropy, lse;
   SavedLogits logits;
+  LikelyOfRows likely;
   Matrix lm_head;
   std::vector<int32_t> target;
   float inverse_temperature;
   bool wants_hidden, wants_head;
 };
+
+// One row of a tile, whose logits become their gradient. The likeliest tokens add t (mean_k 1[v = v_k] - p): -p joins
+// the sampled token's, and the hits are added by hand. Where t is 0 nothing but the kernel is run.
+void row_gradient(const NativeSaved& saved, const RowGradients& of, int64_t row, int64_t column, int64_t width,
+                  float* tile) {
+  const int64_t y = saved.target[row] - column;
+  const float t = of.likely[row], inverse = saved.inverse_temperature;
+  const auto inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.compute.size(0));
+  kernels::RowGradient r{data(saved.lse)[row], data(saved.entropy)[row], of.g[row], of.e[row], of.u[row], inverse,
+                         inverse_vocab};
+  if (t == 0) return kernels::row_gradient(tile, width, y, r, tile);
+  r.g += t;
+  kernels::row_gradient(tile, width, -1, r, tile);
+  if (y >= 0 && y < width) tile[y] += inverse * of.g[row];
+  const std::span likeliest = saved.likely.of(row);
+  for (const kernels::LikelyToken& token : likeliest) {
+    const int64_t v = token.id - column;
+    if (v >= 0 && v < width) tile[v] += inverse * t / static_cast<float>(likeliest.size());
+  }
+}
 
 std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std::vector<at::Tensor>& gradients) {
   RowGradients of(gradients, saved.hidden.size(0));
@@ -173,19 +223,13 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   at::Tensor which = at::from_blob(active.data(), {static_cast<int64_t>(active.size())}, at::kLong);
   at::Tensor hidden = all ? saved.hidden : at::index_select(saved.hidden, 0, which);
   at::Tensor d_rows = saved.wants_hidden ? (all ? d_hidden : at::zeros_like(hidden)) : at::Tensor();
-  const float *lse = data(saved.lse), *entropy = data(saved.entropy);
   const at::ScalarType type = saved.lm_head.compute.scalar_type();
-  float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.compute.size(0));
   auto visit = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                    const at::Tensor& logits) {
     float* tile = data(logits);
     const int64_t width = logits.size(1), stride = logits.stride(0);
-    each_row(count, kTileWork, [&](int64_t i) {
-      int64_t row = active[first + i];
-      kernels::RowGradient r{lse[row],     entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature,
-                             inverse_vocab};
-      kernels::row_gradient(tile + i * stride, width, saved.target[row] - column, r, tile + i * stride);
-    });
+    each_row(count, kTileWork,
+             [&](int64_t i) { row_gradient(saved, of, active[first + i], column, width, tile + i * stride); });
     // Logits of padding are 0, and so is its h: it adds nothing.
     at::Tensor d_logits = logits.to(type);
     if (saved.wants_hidden) gemm_add_input_gradient(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
@@ -211,9 +255,10 @@ class NativeHead final : public Head {
   int64_t rows_at_once() const override { return std::max<int64_t>(kernels::rows_kept(weight().compute.size(0)), 1); }
 
  protected:
-  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
                     bool wants_gradient) const override {
     NativeSaved saved{.hidden = hidden.detach().contiguous(),
+                      .likely = LikelyOfRows(hidden.size(0), likeliest),
                       .lm_head = weight(),
                       .target = target,
                       .inverse_temperature = static_cast<float>(1 / temperature),
@@ -223,14 +268,17 @@ class NativeHead final : public Head {
     NativeStats out;
     {
       c10::NoGradGuard no_grad;
-      out = native_stats(saved.hidden, saved.lm_head.compute, target, saved.inverse_temperature, saved.logits);
+      out = native_stats(saved.hidden, saved.lm_head.compute, target, saved.inverse_temperature, saved.logits,
+                         saved.likely);
     }
-    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin};
+    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin, out.likely};
     saved.entropy = out.entropy.detach();
     saved.lse = out.lse;
-    auto outputs = differentiable({hidden, weight().leaf}, {out.logprob, out.entropy, out.confidence},
+    std::vector<at::Tensor> values = {out.logprob, out.entropy, out.confidence};
+    if (likeliest > 0) values.push_back(out.likely);
+    auto outputs = differentiable({hidden, weight().leaf}, values,
                                   [saved](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
+    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin, likeliest > 0 ? outputs[3] : out.likely};
   }
 };
 
@@ -285,14 +333,15 @@ class HostSampler final : public TokenSampler {
 
 }  // namespace
 
-HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const {
+HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                      int64_t likeliest) const {
   UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "expected one target per row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
   for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets lie in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
   const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
   work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());
-  return compute(hidden, target, temperature, wants);
+  return compute(hidden, target, temperature, std::min(likeliest, weight_.compute.size(0)), wants);
 }
 
 void Head::note_logits(int64_t rows) const {

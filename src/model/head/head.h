@@ -24,6 +24,7 @@ struct HeadStats {
   at::Tensor confidence;  // [R] C = LSE - mean_v z
   at::Tensor logit;       // [R] raw, no gradient
   at::Tensor margin;      // [R] z_y - max_v z, no gradient
+  at::Tensor likely;      // [R] mean of the K largest z, minus LSE; undefined unless asked for
 };
 
 // A token to be sampled from a row of logits.
@@ -51,7 +52,9 @@ class Head {
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
   // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds the matrix's gradient where it lies.
-  HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
+  // `likeliest` = K > 0: HeadStats::likely of so many tokens a row, at most V, chosen by these logits.
+  HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                  int64_t likeliest = 0) const;
   // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.
   virtual int64_t rows_at_once() const { return std::numeric_limits<int64_t>::max(); }
   // [n, V] f32, bit-equal to what stats() sees.
@@ -62,7 +65,7 @@ class Head {
 
  protected:
   virtual HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
-                            bool wants_gradient) const = 0;
+                            int64_t likeliest, bool wants_gradient) const = 0;
 
  private:
   Matrix weight_;

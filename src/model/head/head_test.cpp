@@ -6,6 +6,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
@@ -29,15 +30,17 @@ at::Tensor normal(at::IntArrayRef shape, uint64_t stream) {
 }
 
 struct Reference {
-  at::Tensor logprob, entropy, confidence, margin;
+  at::Tensor logprob, entropy, confidence, margin, likely;
 };
 
 // The whole thing in float64 with everything stored.
-Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std::vector<int32_t>& target, double tau) {
+Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std::vector<int32_t>& target, double tau,
+                    int64_t likeliest) {
   at::Tensor z = at::mm(hidden, head.t()) / tau, lp = at::log_softmax(z, 1);
   at::Tensor index = at::tensor(std::vector<int64_t>(target.begin(), target.end())).unsqueeze(1);
   return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1),
-          lp.gather(1, index).squeeze(1) - lp.amax(1)};
+          lp.gather(1, index).squeeze(1) - lp.amax(1),
+          lp.gather(1, std::get<1>(lp.topk(std::min(likeliest, lp.size(1)), 1))).mean(1)};
 }
 
 double largest_difference(const at::Tensor& a, const at::Tensor& b) {
@@ -46,7 +49,8 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 
 using MakeHead = std::unique_ptr<Head> (*)(Matrix);
 
-void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64_t vocab, double tau) {
+void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64_t vocab, double tau,
+                          int64_t likeliest = 3) {
   at::Tensor h = normal({rows, width}, 1), w = normal({vocab, width}, 2) * 0.4;
   h.set_requires_grad(true);
   w.set_requires_grad(true);
@@ -55,16 +59,18 @@ void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64
   std::vector<int32_t> target;
   for (int64_t i = 0; i < rows; ++i) target.push_back(static_cast<int32_t>((i * 7919) % vocab));
   target[0] = static_cast<int32_t>(vocab - 1);
-  HeadStats got = make_head({w, w})->stats(h, target, tau);
-  Reference want = reference(h64, w64, target, tau);
+  HeadStats got = make_head({w, w})->stats(h, target, tau, likeliest);
+  Reference want = reference(h64, w64, target, tau, likeliest);
   EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
   EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
   EXPECT_LT(largest_difference(got.confidence, want.confidence), 2e-5);
   EXPECT_LT(largest_difference(got.margin, want.margin), 2e-5);
-  at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5);
-  for (at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
-  (got.logprob * g + got.entropy * e + got.confidence * u).sum().backward();
-  (want.logprob * g + want.entropy * e + want.confidence * u).sum().backward();
+  EXPECT_LT(largest_difference(got.likely, want.likely), 2e-5);
+  at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5), l = normal({rows}, 6);
+  for (at::Tensor* t : {&g, &e, &u, &l}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
+  l.narrow(0, 0, rows / 2).zero_();                                                 // and rows without this part
+  (got.logprob * g + got.entropy * e + got.confidence * u + got.likely * l).sum().backward();
+  (want.logprob * g + want.entropy * e + want.confidence * u + want.likely * l).sum().backward();
   EXPECT_LT(largest_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
   EXPECT_LT(largest_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
 }
@@ -75,15 +81,32 @@ TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
     check_against_double(make_head, 16, 32, 64, 0.6);
     check_against_double(make_head, 300, 24, 1009, 1.3);                  // two chunks of rows
     check_against_double(make_head, 9, 8, 2 * kernels::kTile + 77, 1.0);  // three tiles of the vocabulary
+    check_against_double(make_head, 9, 8, 2 * kernels::kTile + 77, 1.0, 700);
+    check_against_double(make_head, 5, 16, 58, 1.0, 1);
+    check_against_double(make_head, 5, 16, 58, 1.0, 1000);  // more than there are
+  }
+}
+
+// The mean log-prob of all tokens is -C.
+TEST(head_stats, the_likeliest_tokens_of_a_whole_vocabulary_say_what_the_confidence_says) {
+  for (MakeHead make_head : {make_native_head, make_aten_head}) {
+    std::vector<at::Tensor> gradients;
+    for (const bool likely : {false, true}) {
+      at::Tensor h = normal({6, 8}, 20).set_requires_grad(true), w = normal({33, 8}, 21).set_requires_grad(true);
+      const HeadStats stats = make_head({w, w})->stats(h, {0, 5, 9, 32, 1, 2}, 0.7, likely ? 33 : 0);
+      EXPECT_EQ(stats.likely.defined(), likely);
+      (likely ? stats.likely : -stats.confidence).sum().backward();
+      gradients.push_back(h.grad());
+    }
+    EXPECT_LT(largest_difference(gradients[0], gradients[1]), 1e-5);
   }
 }
 
 TEST(head_stats, logits_that_are_kept_give_the_bits_of_those_that_are_computed_again) {
   constexpr int64_t kVocab = 8 * kernels::kTile + 100;
   const int64_t rows = kernels::rows_kept(kVocab) + 30, first = rows / 512 * 256;
-  const at::Tensor h = normal({rows, 8}, 11), g = normal({rows}, 12), e = normal({rows}, 13);
-  g.narrow(0, 100, 300).zero_();  // some rows are skipped
-  e.narrow(0, 100, 300).zero_();
+  const at::Tensor h = normal({rows, 8}, 11), g = normal({rows}, 12), e = normal({rows}, 13), l = normal({rows}, 22);
+  for (const at::Tensor* t : {&g, &e, &l}) t->narrow(0, 100, 300).zero_();  // some rows are skipped
   for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     std::vector<at::Tensor> hidden, head;
     for (const int64_t cut : {rows, first}) {  // more rows than are kept; in two parts, both are
@@ -92,8 +115,9 @@ TEST(head_stats, logits_that_are_kept_give_the_bits_of_those_that_are_computed_a
         const int64_t count = at == 0 ? cut : rows - cut;
         at::Tensor part = h.narrow(0, at, count).detach().clone().set_requires_grad(true);
         const HeadStats stats =
-            make_native_head({w, w.detach().to(type)})->stats(part, std::vector<int32_t>(count, 70), 0.9);
-        (stats.logprob * g.narrow(0, at, count) + stats.entropy * e.narrow(0, at, count)).sum().backward();
+            make_native_head({w, w.detach().to(type)})->stats(part, std::vector<int32_t>(count, 70), 0.9, 3);
+        const auto of = [&](const at::Tensor& x) { return x.narrow(0, at, count); };
+        (stats.logprob * of(g) + stats.entropy * of(e) + stats.likely * of(l)).sum().backward();
         d_hidden.narrow(0, at, count).copy_(part.grad());
         if (at > 0) break;
       }
@@ -124,7 +148,8 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
   std::vector<int32_t> target;
   for (int32_t i = 0; i < 70; ++i) target.push_back(i * 101);
   auto head = make_native_head({w, w});
-  HeadStats all = head->stats(h, target, 0.9);
+  HeadStats all = head->stats(h, target, 0.9), asked = head->stats(h, target, 0.9, 4);
+  EXPECT_TRUE(asked.logprob.equal(all.logprob));
   at::Tensor logits = head->logits(h);
   for (int64_t row : {0, 1, 17, 42, 69}) {
     std::vector<int32_t> one{target[static_cast<size_t>(row)]};
@@ -133,6 +158,7 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
     EXPECT_EQ(alone.entropy.item<float>(), all.entropy[row].item<float>());
     EXPECT_EQ(alone.confidence.item<float>(), all.confidence[row].item<float>());
     EXPECT_EQ(alone.margin.item<float>(), all.margin[row].item<float>());
+    EXPECT_EQ(head->stats(h.narrow(0, row, 1), one, 0.9, 4).likely.item<float>(), asked.likely[row].item<float>());
     at::Tensor own = head->logits(h.narrow(0, row, 1))[0].contiguous();
     EXPECT_TRUE(own.equal(logits[row]));
     float chosen = own.data_ptr<float>()[one[0]], inverse = static_cast<float>(1 / 0.9);

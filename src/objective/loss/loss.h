@@ -3,6 +3,7 @@
 // the loss of the mini-batch of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,14 +33,18 @@ struct LossInput {
   std::span<const uint8_t> rejected = {};  // 1: left out by objective.reject; empty where none is. Filled for losses
   std::span<const float> divergence =
       {};  // of the distribution that the token was sampled from (Needs::divergence), or empty
+  std::span<const float> margin = {};         // lp - max_v ln pi(v), current policy (Needs::likeliest), or empty
+  std::span<const float> min_p_logprob = {};  // Batch::min_p_logprob (Needs::min_p), or empty
 };
 
-// Per token, before aggregation: the loss and its derivatives with respect to lp, H and C. `clipped`: 1 upper/lower
-// clip, 2 dual clip. token_loss receives all of them as 0 and writes what differs.
+// Per token, before aggregation: the loss and its derivatives with respect to lp, H, C and the mean log-prob of the
+// likeliest tokens at its place (read where Needs::likeliest asks for it). `clipped`: 1 upper/lower clip, 2 dual clip.
+// token_loss receives all of them as 0 and writes what differs.
 struct LossOutput {
-  std::span<float> loss, d_logprob, d_entropy, d_confidence;
+  std::span<float> loss, d_logprob, d_entropy, d_confidence, d_likely;
   std::span<uint8_t> clipped;
   bool absolute_drift = false;  // actor/ppo_kl is the mean of |lp - old|, not of old - lp
+  auto numbers() const { return std::array{loss, d_logprob, d_entropy, d_confidence, d_likely}; }
 };
 
 // Owns the arrays that a LossOutput points into.
@@ -48,7 +53,7 @@ class LossBuffer {
   LossOutput view(int64_t tokens);  // valid until the next call
 
  private:
-  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_;
+  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_, d_likely_;
   std::vector<uint8_t> clipped_;
 };
 

@@ -38,6 +38,7 @@ constexpr Array kArrays[] = {
     {"confidence", &Batch::confidence},
     {"logit", &Batch::logit},
     {"margin", &Batch::margin},
+    {"min_p_logprob", &Batch::min_p_logprob},
 };
 
 // ------------------------------------------------------------------------------------------------------- writing

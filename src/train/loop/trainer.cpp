@@ -48,6 +48,9 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
                     c.needs().margin, t.ranks.get());
     checked = batch.token_count();
   }
+  if (const std::optional<double> min_p = c.needs().min_p) {
+    batch.min_p_logprob = min_p_logprobs(*t.policy.model, batch, *min_p, c.rollout.temperature, budget, t.ranks.get());
+  }
   record.metrics.set(metric::rollout_checked_share,
                      static_cast<double>(checked) / static_cast<double>(std::max<int64_t>(1, batch.token_count())));
   record_mismatch(record.metrics, mismatch(batch));

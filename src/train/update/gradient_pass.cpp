@@ -104,8 +104,11 @@ class NetworkPass {
     return hidden_.detach().narrow(0, part.first, part.count).set_requires_grad(d_hidden_.defined());
   }
   void backward_head(const RowRange& part, const at::Tensor& rows, const HeadStats& stats, const LossOutput& loss) {
-    backward_from(
-        {{stats.logprob, loss.d_logprob}, {stats.entropy, loss.d_entropy}, {stats.confidence, loss.d_confidence}});
+    // Without likeliest tokens their derivatives are 0, and what is 0 everywhere is left out.
+    backward_from({{stats.logprob, loss.d_logprob},
+                   {stats.entropy, loss.d_entropy},
+                   {stats.confidence, loss.d_confidence},
+                   {stats.likely, loss.d_likely}});
     if (d_hidden_.defined()) d_hidden_.narrow(0, part.first, part.count).copy_(rows.grad());
   }
   void backward() {
@@ -152,7 +155,8 @@ void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t>
     const at::Tensor rows = network.rows(part);
     const std::vector<int32_t> target(micro.target.begin() + part.first,
                                       micro.target.begin() + part.first + part.count);
-    const HeadStats stats = model_.head().stats(rows, target, in_.temperature);  // log pi(o_it), H_it, C_it
+    // log pi(o_it), H_it, C_it
+    const HeadStats stats = model_.head().stats(rows, target, in_.temperature, in_.method.needs().likeliest);
     arrays.append(stats);
     append_divergence(in_, model_.head(), rows, part, arrays);
     const LossOutput loss = losses(arrays, shares, part);  // min(r A, clip(r) A), where DAPO's, and its derivatives
@@ -166,7 +170,9 @@ void GradientPass::read(int64_t index) {
   if (!in_.skip_silent) return learn_from(micro, {});
   LossArrays arrays;
   arrays.append(in_, micro.response);
-  if (in_.method.needs().divergence) arrays.divergence.resize(arrays.place.size());  // of advantage 0: not read
+  // Of advantage 0: not read.
+  if (in_.method.needs().divergence) arrays.divergence.resize(arrays.place.size());
+  if (in_.method.needs().likeliest > 0) arrays.margin.resize(arrays.place.size());
   if (in_.on_policy) {
     arrays.append_old(in_, micro.response);
   } else {

@@ -53,7 +53,8 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
                      .advantage = advantage,
                      .ref_logprob = batch.ref_logprob,
                      .seed = seed,
-                     .objective = &config};
+                     .objective = &config,
+                     .min_p_logprob = batch.min_p_logprob};
   std::vector<uint8_t> mark(batch.token.size());
   select_tokens(method, config, in, mark);
   return mark;

@@ -30,7 +30,8 @@ Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
   batch.rollout_logprob = batch.old_logprob;
   // Off-policy, so that ratio, clip and dual clip all matter, and with all that any method may read.
   for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
-  for (auto* signal : {&batch.ref_logprob, &batch.value, &batch.prm_logratio, &batch.teacher_logprob}) {
+  for (auto* signal :
+       {&batch.ref_logprob, &batch.value, &batch.prm_logratio, &batch.teacher_logprob, &batch.min_p_logprob}) {
     for (float lp : batch.old_logprob) signal->push_back(lp + static_cast<float>(0.1 * rng.normal()));
   }
   return batch;
@@ -108,7 +109,7 @@ TEST(gradients, nor_on_how_many_rows_the_head_takes_at_once) {
   const Batch batch = random_batch(*model, 4, 4);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
-  for (const char* name : {"dapo", "gspo", "forking_tokens"}) {  // the second reads whole responses
+  for (const char* name : {"dapo", "gspo", "forking_tokens", "simko"}) {  // two of them read whole responses
     SCOPED_TRACE(name);
     const std::unique_ptr<Method> method = make_method(name);
     choose_in_mini_batches(*method);

@@ -4,8 +4,11 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
+#include "kernels/likeliest.h"
 #include "kernels/lm_head.h"
 #include "model/tensor/parallel.h"
 #include "plan/model_memory.h"
@@ -27,6 +30,7 @@ struct RowDistribution {
       : logits(row, static_cast<size_t>(vocab)),
         stats(kernels::stats_of_row(row, vocab, inverse)),
         inverse_temperature(inverse) {}
+  double z(int32_t id) const { return static_cast<double>(logits[id] * inverse_temperature); }
   float logprob(int32_t id) const {
     return kernels::token_stats(stats, logits[id], inverse_temperature, static_cast<int64_t>(logits.size())).logprob;
   }
@@ -49,13 +53,36 @@ void each_distribution(const Head& head, const at::Tensor& rows, double temperat
 }
 
 void likeliest(std::span<const float> logits, std::span<int32_t> ids) {
-  size_t kept = 0;
-  for (size_t v = 0; v < logits.size(); ++v) {
-    if (kept == ids.size() && !(logits[v] > logits[ids[kept - 1]])) continue;
-    size_t at = kept < ids.size() ? kept++ : kept - 1;
-    for (; at > 0 && logits[v] > logits[ids[at - 1]]; --at) ids[at] = ids[at - 1];
-    ids[at] = static_cast<int32_t>(v);
+  std::vector<kernels::LikelyToken> kept(ids.size());
+  kernels::keep_likeliest(logits.data(), std::ssize(logits), 0, std::ssize(ids), kept.data(), 0);
+  std::ranges::transform(kept, ids.begin(), &kernels::LikelyToken::id);
+}
+
+// use(packed, row, distribution) for every token of the batch that this rank reads, on any thread.
+template <class Use>
+void each_distribution_of(Model& model, const Batch& batch, double temperature, int64_t token_budget, Ranks* ranks,
+                          const Use& use) {
+  const auto all = micro_batches(batch, token_budget, model.shares_prefixes());
+  const auto micros = own_micro_batches(all, ranks);
+  for (const auto& micro : micros) {
+    const PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes());
+    each_distribution(
+        model.head(), response_rows(model, packed), temperature,
+        [&](int64_t row, const RowDistribution& distribution) { use(packed, static_cast<size_t>(row), distribution); });
   }
+  accompany_others(model, ranks, std::ssize(all), std::ssize(micros));
+}
+
+// The token's log-prob among those of p >= min_p max p; -inf where it is none of them.
+float min_p_logprob(const RowDistribution& distribution, int32_t id, double min_p) {
+  const double largest = distribution.stats.max, least = largest + std::log(min_p), own = distribution.z(id);
+  if (own < least) return -std::numeric_limits<float>::infinity();
+  double sum = 0;
+  for (float logit : distribution.logits) {
+    const double z = static_cast<double>(logit * distribution.inverse_temperature);
+    if (z >= least) sum += std::exp(z - largest);
+  }
+  return static_cast<float>(own - largest - std::log(sum));
 }
 
 }  // namespace
@@ -68,22 +95,14 @@ LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, doub
   const auto K = static_cast<size_t>(out.count), cells = batch.token.size() * K;
   out.id.resize(cells);
   out.logprob.assign(cells, -0.0f);  // x + -0.0 has the bits of x: what another rank reads is added to it
-  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
-  RankShare own{0, static_cast<int64_t>(micros.size())};
-  const bool several = ranks != nullptr && !ranks->alone();
-  if (several) own = share_of(*ranks, own.last);
-  for (int64_t m = own.first; m < own.last; ++m) {
-    const PackedResponses packed = pack_responses(batch, micros[m], model.shares_prefixes());
-    each_distribution(model.head(), response_rows(model, packed), temperature,
-                      [&](int64_t row, const RowDistribution& distribution) {
-                        const size_t at = static_cast<size_t>(packed.token_index[row]) * K;
-                        const std::span ids = std::span(out.id).subspan(at, K);
-                        likeliest(distribution.logits, ids);
-                        for (size_t k = 0; k < K; ++k) out.logprob[at + k] = distribution.logprob(ids[k]);
-                      });
-  }
-  if (!several) return out;
-  accompany_others(model, ranks, std::ssize(micros), own.last - own.first);
+  each_distribution_of(model, batch, temperature, token_budget, ranks,
+                       [&](const PackedResponses& packed, size_t row, const RowDistribution& distribution) {
+                         const size_t at = static_cast<size_t>(packed.token_index[row]) * K;
+                         const std::span ids = std::span(out.id).subspan(at, K);
+                         likeliest(distribution.logits, ids);
+                         for (size_t k = 0; k < K; ++k) out.logprob[at + k] = distribution.logprob(ids[k]);
+                       });
+  if (ranks == nullptr || ranks->alone()) return out;
   UCAS_CHECK(vocab <= kExactInFloat, "token ids must be exact in f32");
   std::vector<float> ids(out.id.begin(), out.id.end());
   const auto all = [&](std::vector<float>& values) {
@@ -106,6 +125,20 @@ std::vector<float> divergence_since(const LikelyTokens& likely, Divergence kind,
     for (size_t k = 0; k < K; ++k) now[k] = distribution.logprob(likely.id[at + k]);
     out[row] = static_cast<float>(cell_divergence(kind, std::span(likely.logprob).subspan(at, K), now));
   });
+  return out;
+}
+
+std::vector<float> min_p_logprobs(Model& model, const Batch& batch, double min_p, double temperature,
+                                  int64_t token_budget, Ranks* ranks) {
+  UCAS_CHECK(min_p > 0 && min_p <= 1, "min-p is a share of the largest probability");
+  at::NoGradGuard no_grad;
+  std::vector<float> out(batch.token.size(), kNotMine);
+  each_distribution_of(model, batch, temperature, token_budget, ranks,
+                       [&](const PackedResponses& packed, size_t row, const RowDistribution& distribution) {
+                         out[static_cast<size_t>(packed.token_index[row])] =
+                             min_p_logprob(distribution, packed.target[row], min_p);
+                       });
+  all_gather(ranks, {&out});
   return out;
 }
 

@@ -30,4 +30,9 @@ LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, doub
 std::vector<float> divergence_since(const LikelyTokens& likely, Divergence kind, const Head& head,
                                     const at::Tensor& rows, std::span<const int64_t> place, double temperature);
 
+// Batch::min_p_logprob of every token, [N]: its log-prob under the policy cut to the tokens of p >= min_p max p and
+// renormalised. Each rank reads some of the responses, and all have those of all.
+std::vector<float> min_p_logprobs(Model& model, const Batch& batch, double min_p, double temperature,
+                                  int64_t token_budget, Ranks* ranks = nullptr);
+
 }  // namespace ucas

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "methods/registry.h"
@@ -126,6 +127,31 @@ TEST(likely_tokens, of_the_whole_vocabulary_give_the_divergence_of_the_whole_law
     EXPECT_NEAR(kl[t], want_kl, 2e-5);
     EXPECT_LE(few_tv[t], want_tv + 1e-6);
     EXPECT_LE(few_kl[t], want_kl + 1e-5);
+  }
+}
+
+TEST(min_p, keeps_the_tokens_of_a_share_of_the_largest_probability_and_renormalises) {
+  Started s;
+  const auto p = s.distributions();
+  for (const double min_p : {0.02, 0.8, 1.0}) {
+    const std::vector<float> got = min_p_logprobs(*s.model, s.batch, min_p, 0.8, 64);
+    size_t cut = 0;
+    for (size_t t = 0; t < p.size(); ++t) {
+      const double least = min_p * *std::ranges::max_element(p[t]), own = p[t][static_cast<size_t>(s.batch.token[t])];
+      double mass = 0;
+      for (double x : p[t]) mass += x >= least * (1 - 1e-6) ? x : 0;
+      ASSERT_GE(std::fabs(own / least - 1), min_p < 1 ? 1e-6 : 0) << "at the threshold";
+      const bool kept = own >= least * (1 - 1e-6);
+      cut += !kept;
+      if (kept) {
+        EXPECT_NEAR(got[t], std::log(own / mass), 1e-5) << t;
+      } else {
+        EXPECT_EQ(got[t], -std::numeric_limits<float>::infinity()) << t;
+      }
+    }
+    EXPECT_EQ(min_p_logprobs(*s.model, s.batch, min_p, 0.8, 1), got) << "the packing decides nothing";
+    EXPECT_TRUE(min_p < 0.5 || cut > 3) << cut;
+    EXPECT_TRUE(min_p == 1 || cut + 3 < p.size()) << cut;
   }
 }
 

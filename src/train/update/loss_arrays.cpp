@@ -30,6 +30,7 @@ void LossArrays::append(const ObjectiveInput& in, std::span<const int64_t> respo
     take(std::span(sampler_logprob(in.config, in.batch)), rollout_logprob);
     take(in.advantage, advantage);
     take(std::span(in.batch.ref_logprob), ref_logprob);
+    take(std::span(in.batch.min_p_logprob), min_p_logprob);
     take(in.step_mark, mark);
   }
 }
@@ -55,6 +56,7 @@ void LossArrays::append(const HeadStats& stats) {
   add(stats.logprob, logprob);
   add(stats.entropy, entropy);
   add(stats.confidence, confidence);
+  if (stats.likely.defined()) add(stats.margin, margin);
 }
 
 LossInput LossArrays::view(const ObjectiveInput& in) const {
@@ -70,13 +72,15 @@ LossInput LossArrays::view(const ObjectiveInput& in) const {
           .seed = in.seed,
           .objective = &in.config,
           .only_marked = only_marked(in.method),
-          .divergence = divergence};
+          .divergence = divergence,
+          .margin = margin,
+          .min_p_logprob = min_p_logprob};
 }
 
 LossInput LossArrays::view(const ObjectiveInput& in, const RowRange& range, std::vector<Sequence>& pieces) const {
   LossInput part = view(in);
   for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                       &part.advantage, &part.ref_logprob, &part.divergence})
+                       &part.advantage, &part.ref_logprob, &part.divergence, &part.margin, &part.min_p_logprob})
     if (!values->empty()) *values = values->subspan(range.first, range.count);
   if (!mark.empty()) part.mark = part.mark.subspan(range.first, range.count);
   pieces.clear();

@@ -7,7 +7,9 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <mutex>
 
+#include "base/terminal/log.h"
 #include "model/gemm/linear.h"
 #include "model/tensor/autograd.h"
 #include "model/tensor/stream.h"
@@ -173,6 +175,17 @@ class GpuSampler final : public TokenSampler {
   const SamplingConfig sampling_;
 };
 
+// Said once: nothing else shows that a loss takes the slow path.
+void warn_of_likeliest() {
+  static std::once_flag said;
+  std::call_once(said, [] {
+    warn(
+        "no GPU kernel gives the log-probs of a row's likeliest tokens: in updates LibTorch's operations compute the "
+        "LM "
+        "head, which is slower");
+  });
+}
+
 class GpuHead final : public Head {
  public:
   GpuHead(Matrix weight, const gpu::Table* table)
@@ -187,8 +200,13 @@ class GpuHead final : public Head {
   }
 
  protected:
-  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+  // The kernels keep the sampled token's logit alone.
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
                     bool wants_gradient) const override {
+    if (likeliest > 0) {
+      warn_of_likeliest();
+      return make_aten_head(weight())->stats(hidden, target, temperature, likeliest);
+    }
     const int64_t rows = hidden.size(0), vocab = weight().compute.size(0);
     GpuSaved s{.lm_head = weight(),
                .table = table_,

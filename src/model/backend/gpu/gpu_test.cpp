@@ -140,14 +140,17 @@ class HeadTrial {
     m.compute = weight_.to(device);
     return m;
   }
-  std::vector<at::Tensor> gradients(const Head& head, at::Device device) const {
+  std::vector<at::Tensor> gradients(const Head& head, at::Device device, int64_t likeliest = 0) const {
     const at::Tensor h = hidden_.detach().clone().to(device).requires_grad_(true);
-    const HeadStats s = head.stats(h, target_, 0.7);
-    (s.logprob.sum() * 0.3 + s.entropy.sum() * 0.2 - s.confidence.sum() * 0.1).backward();
+    const HeadStats s = head.stats(h, target_, 0.7, likeliest);
+    at::Tensor sum = s.logprob.sum() * 0.3 + s.entropy.sum() * 0.2 - s.confidence.sum() * 0.1;
+    if (likeliest > 0) sum = sum + s.likely.sum() * 0.4;
+    sum.backward();
     std::vector<at::Tensor> out;
     for (const at::Tensor& t : {s.logprob, s.entropy, s.confidence, s.logit, s.margin}) out.push_back(t.detach().cpu());
     out.push_back(h.grad().cpu());
     out.push_back(head.weight().leaf.grad().cpu());
+    if (likeliest > 0) out.push_back(s.likely.detach().cpu());
     return out;
   }
   std::vector<at::Tensor> of_gpu(at::Device device, const Variants& variants = {}) const {
@@ -167,6 +170,21 @@ TEST(gpu_model, the_head_says_of_rows_what_the_native_one_says) {
     const std::vector<at::Tensor> got = trial.of_gpu(device);
     for (size_t i = 0; i < 5; ++i) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
     for (size_t i = 5; i < 7; ++i) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
+  };
+  compare(at::kCPU);
+  if (testing::has_cuda()) compare(at::Device(at::kCUDA, 0));
+}
+
+TEST(gpu_model, the_head_of_a_device_gives_the_likeliest_tokens_by_the_operations_of_libtorch) {
+  const HeadTrial trial(37, 9000);
+  const auto of = [&](const std::unique_ptr<Head>& head, at::Device device) {
+    return trial.gradients(*head, device, 3);
+  };
+  const std::vector<at::Tensor> want = of(make_native_head(trial.matrix(at::kCPU)), at::kCPU);
+  const auto compare = [&](at::Device device) {
+    const std::vector<at::Tensor> got = of(make_gpu_head(trial.matrix(device)), device);
+    for (size_t i : {0, 1, 2, 3, 4, 7}) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
+    for (size_t i : {5, 6}) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
   };
   compare(at::kCPU);
   if (testing::has_cuda()) compare(at::Device(at::kCUDA, 0));
