@@ -271,7 +271,7 @@ TEST(file, directories_are_made_listed_and_removed) {
   EXPECT_TRUE(is_directory(scratch / "a/b/c"));
   EXPECT_FALSE(is_directory(scratch / "a/z"));
   EXPECT_EQ(list_directory(scratch / "a"), (std::vector<std::string>{"b", "y", "z"}));
-  EXPECT_EQ(kind_of([&] { make_directories(scratch / "a/z/under-a-file"); }), "io");
+  EXPECT_EQ(kind_of([&] { make_directories(scratch / "a/z/under-a-file"); }), "path");
   remove_all(scratch / "a");
   EXPECT_FALSE(exists(scratch / "a"));
   EXPECT_GT(free_space(scratch.path()), 0);

@@ -313,7 +313,7 @@ TEST_F(checkpoint, none_good_is_an_error_and_never_a_fresh_start) {
     newest_checkpoint(*run_);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.word(), "io");
+    EXPECT_EQ(error.word(), "path");
   }
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_NE(warnings_[0].find("did not finish"), std::string::npos);

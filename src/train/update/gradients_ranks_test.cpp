@@ -187,21 +187,54 @@ TEST(gradients_by_micro_batches, have_the_bits_of_one_process_on_any_number_of_r
   }
 }
 
-// Clip-Cov, KL-Cov and the 80/20 rule look at all tokens before they choose: each rank at its part of them.
+// SimKO: gradients of the likeliest tokens, of whole responses.
+TEST(gradients_by_micro_batches, of_the_likeliest_tokens_have_the_same_bits_on_any_number_of_ranks) {
+  const auto learnt = [](Model& model) {
+    Learnt of(model);
+    of.method = make_method("simko");
+    ucas::apply(*of.method, {{"alpha", 0.5, "alpha", false}, {"tau", 0.3, "tau", false}});
+    return of;
+  };
+  for (const ModelOptions& options :
+       {ModelOptions{}, ModelOptions{.dtype = Dtype::bf16, .recompute = Recompute::block},
+        ModelOptions{.trained = ucas::Trained::adapter, .lora = {.rank = 4, .modules_to_save = {"embed_tokens"}}}}) {
+    const std::unique_ptr<Model> alone = model_of(options);
+    const Result one = learn(*alone, 30, nullptr, Reduce::micro, Shard::moments, learnt(*alone));
+    std::mutex mutex;
+    Result all;
+    ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
+      const std::unique_ptr<Model> model = model_of(options);
+      Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::gradients, learnt(*model));
+      const std::lock_guard lock(mutex);
+      all.gradient.merge(mine.gradient);
+      all.metrics = mine.metrics, all.record = mine.record;
+    });
+    EXPECT_EQ(difference(all, one), "");
+    Learnt plain(*alone);
+    plain.method = make_method("grpo", "verl");
+    plain.config.dual_clip = 0;
+    EXPECT_NE(difference(learn(*alone, 30, nullptr, Reduce::micro, Shard::moments, plain), one), "");
+  }
+}
+
+// Clip-Cov, KL-Cov, the 80/20 rule and Lp-Reg look at all tokens before they choose: each rank at its part of them.
 TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bits_for_one_pass_of_all_ranks) {
-  for (const char* name : {"clip_cov", "kl_cov", "forking_tokens"}) {
+  for (const char* name : {"clip_cov", "kl_cov", "forking_tokens", "lp_reg"}) {
     for (const char* scope : {"micro", "mini"}) {
       SCOPED_TRACE(str(name, " ", scope));
-      const auto learnt = [&](Model& model) {
+      const auto learnt = [&](Model& model, Ranks* ranks) {
         Learnt of(model);
         of.method = make_method(name);
-        ucas::apply(*of.method, {{"ratio", 0.2, "ratio", false}, {"lb", 0.05, "lb", false}}, false);
+        ucas::apply(*of.method,
+                    {{"ratio", 0.2, "ratio", false}, {"lb", 0.05, "lb", false}, {"share_wrong", 0.5, "share", false}},
+                    false);
+        if (of.method->needs().min_p) of.batch.min_p_logprob = min_p_logprobs(model, of.batch, 0.2, 1, 30, ranks);
         ucas::apply(*of.method, {{"scope", std::string(scope), "scope", false}});
         EXPECT_TRUE(selects_now(*of.method));
         return of;
       };
       const std::unique_ptr<Model> alone = model_of({});
-      const Learnt of = learnt(*alone);
+      const Learnt of = learnt(*alone, nullptr);
       const double before = alone->work().operations;
       const Result one = learn(*alone, 30, nullptr, Reduce::micro, Shard::moments, of);
       const double operations = alone->work().operations - before;
@@ -210,7 +243,8 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
       double of_all = 0;
       ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
         const std::unique_ptr<Model> model = model_of({.blocks_apart = true});
-        const Learnt mine_of = learnt(*model);
+        const Learnt mine_of = learnt(*model, ranks.get());
+        EXPECT_EQ(mine_of.batch.min_p_logprob, of.batch.min_p_logprob);
         const double mine_before = model->work().operations;
         Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::weights, mine_of);
         const std::lock_guard lock(mutex);
