@@ -34,7 +34,7 @@ class LateRanks final : public Ranks {
   void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
   int64_t add_to_counter(const std::string& /*name*/, int64_t more) override { return more; }
 
-  std::unique_ptr<Ranks> second_channel() override { return nullptr; }
+  std::unique_ptr<Ranks> open_channel() override { return nullptr; }
 
   std::atomic<int64_t> begun = 0;  // passes of blocks that have begun
   std::vector<int64_t> carried;    // how many had when the wire was free again

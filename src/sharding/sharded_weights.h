@@ -5,7 +5,7 @@
 // nothing travels until the block is needed. Of a frozen matrix each rank keeps as many neighbouring elements.
 // Embedding, LM head, norms, biases and adapters stay whole. Sampling takes all blocks at once, between gather() and
 // drop(); so does what is read and written before the first drop().
-// Calls go by a channel of their own (Ranks::second_channel()), so that gradients may travel beside them. Borrows the
+// Calls go by a channel of their own (Ranks::open_channel()), so that gradients may travel beside them. Borrows the
 // model, which asks it for blocks as long as it lives. All ranks make the same calls, in order; a rank without a pass
 // accompanies those of the others (Model::accompany_forward()).
 #pragma once

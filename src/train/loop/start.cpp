@@ -173,7 +173,7 @@ at::Device device_for(const TrainConfig& config, const Ranks& ranks) {
 
 // For the weights of blocks; made before anything on which one rank alone may fail. Null: all stay.
 std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ranks) {
-  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.second_channel() : nullptr;
+  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.open_channel() : nullptr;
 }
 
 void check_longest(const TrainConfig& config, const ModelConfig& model) {
