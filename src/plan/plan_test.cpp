@@ -326,6 +326,32 @@ TEST(shard_choice, is_the_first_whose_plan_fits) {
   EXPECT_EQ(chosen(moments - 1), "gradients");
   EXPECT_EQ(chosen(gradients - 1), "weights");
   EXPECT_EQ(chosen(1), "weights") << "the smallest where none fits";
+  models.gpu = 1;
+  EXPECT_EQ(chosen(1), "weights") << "on a GPU, too";
+  const auto line_of = [&](const PlannedModels& of) {
+    TrainConfig tried = c;
+    tried.update.shard = Shard::automatic;
+    const std::string line = decide_shard(tried, of, 1);
+    EXPECT_EQ(tried.update.shard, Shard::gradients) << line;
+    return line;
+  };
+  const std::string nothing_fits =
+      "\"auto\": gradients, the smallest, though its plan does not fit 1 B; not \"weights\": ";
+  PlannedModels other = models;
+  other.kernels = false;
+  EXPECT_NE(line_of(other).find(nothing_fits), std::string::npos) << line_of(other);
+  other = models;
+  other.policy.head_dim = 12;
+  EXPECT_NE(line_of(other).find("a width of it is no multiple of 8"), std::string::npos) << line_of(other);
+  other.gpu = 0;
+  TrainConfig on_cpu = c;
+  on_cpu.update.shard = Shard::automatic;
+  decide_shard(on_cpu, other, 1);
+  EXPECT_EQ(on_cpu.update.shard, Shard::weights) << "a CPU's forward takes any width";
+  c.dtype = Dtype::f32;
+  EXPECT_NE(line_of(models).find("they are for dtype"), std::string::npos) << "as a GPU without bf16 does";
+  c.dtype = Dtype::bf16;
+  models.gpu = 0;
   c.reference.sync_steps = 1;
   c.objective.kl_coeff = 0.1;
   EXPECT_EQ(chosen(1), "gradients") << "a reference that moves";

@@ -262,6 +262,7 @@ void decide_shard_of_run(TrainConfig& config, Ranks& ranks) {
     PlannedModels models = planned_models(config);
     models.ranks = ranks.size();
     models.gpu = device.is_cpu() ? 0 : usable_gpu(memory_of(device).total);
+    models.kernels = device.is_cpu() || has_kernels(device);
     const int64_t memory =
         models.gpu > 0 ? models.gpu : machine_memory().total / std::max<int64_t>(1, ranks.place().on_host);
     log(decide_shard(config, models, memory));
