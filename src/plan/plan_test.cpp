@@ -294,7 +294,10 @@ TEST(memory_plan, ranks_share_the_weights_of_blocks_but_where_they_load_and_samp
       const MemoryPlan plan = plan_memory(c, models);
       for (const char* phase : {"load", "generate"}) EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights);
       for (const char* phase : {"score", "update", "save"})
-        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + m.blocks / layers) << phase;
+        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + 2 * m.blocks / layers) << phase;
+      models.gpu = int64_t{1} << 40;
+      EXPECT_EQ(bytes_of(plan_memory(c, models), "weights", "update"), m.weights - m.blocks + m.blocks / layers)
+          << "a GPU gets none ahead";
       const bool by_masters = bf16 && !adapter;
       EXPECT_EQ(bytes_of(plan, "share of weights", "score"), by_masters ? 0 : (m.blocks + 3) / 4);
     }
