@@ -133,7 +133,9 @@ class GlooRanks final : public Ranks {
   std::unique_ptr<Ranks> open_channel() override {
     barrier("opening a channel");
     UCAS_CHECK(channel_ == 0 && channels_ < kChannels, "a rank has few channels, and opens them by the first");
-    return std::make_unique<GlooRanks>(*this, channels_++);
+    auto channel = std::make_unique<GlooRanks>(*this, channels_++);
+    of_channels_.push_back(channel->group_);
+    return channel;
   }
 
   int64_t rank() const override { return rank_; }
@@ -513,6 +515,8 @@ class GlooRanks final : public Ranks {
   std::shared_ptr<Heartbeat> heartbeat_;
   const int64_t channel_ = 0;
   int64_t channels_ = 1;  // that the first one has opened, itself included
+  // Their connections close with those of the first: a rank that fails leaves its channels before it has said why.
+  std::vector<c10::intrusive_ptr<c10d::Backend>> of_channels_;
 };
 
 }  // namespace
