@@ -53,7 +53,7 @@ class LoneRank final : public Ranks {
     count(tensors);
   }
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::unique_ptr<Ranks> second_channel() override { return std::make_unique<LoneRank>(rank_, size_); }
+  std::unique_ptr<Ranks> open_channel() override { return std::make_unique<LoneRank>(rank_, size_); }
   int64_t bytes() const override { return bytes_; }
 
  private:
@@ -138,7 +138,7 @@ void measure(const Asked& asked) {
                                 own_masters(asked.rank, asked.ranks));
   const bool by_owner = asked.train.update.gradients_by_owner();
   std::unique_ptr<ShardedWeights> weights;
-  if (by_block) weights = std::make_unique<ShardedWeights>(*model, ranks.second_channel(), false);
+  if (by_block) weights = std::make_unique<ShardedWeights>(*model, ranks.open_channel(), false);
   Optimizer optimizer(model->trainable(), {}, Optimizer::Path::by_device, {.rank = asked.rank, .ranks = asked.ranks});
   optimizer.shard_over(ranks, by_owner ? Shard::gradients : Shard::moments, model->bf16_copies());
   if (weights) weights->drop();

@@ -10,8 +10,9 @@ class BlockWeights {
  public:
   virtual ~BlockWeights() = default;
   // Before a block's forward, or its backward with what that makes again: its matrices are here from now on, until
-  // another block is asked for.
-  virtual void need(size_t layer) = 0;
+  // another block is asked for. The pass goes on to the next block, or (back) to the one before; after the last one, or
+  // the first one, anything may come.
+  virtual void need(size_t layer, bool back) = 0;
   // The leaves that they are made of have changed.
   virtual void changed() = 0;
 };

@@ -107,7 +107,7 @@ void Model::accompany_forward() {
 
 void Model::accompany_backward(const std::function<void(size_t layer)>& between) {
   for (size_t layer = weights_->layers.size(); layer-- > 0;) {
-    weights_->block(layer);
+    weights_->block_going_back(layer);
     if (between) between(layer);
   }
 }

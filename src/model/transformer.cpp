@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "hf/kernel_shapes.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/forward.h"
 #include "model/tensor/stream.h"

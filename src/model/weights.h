@@ -54,12 +54,17 @@ struct Weights {
   BackwardHook* watch = nullptr;        // told by backward passes that are written by hand
   BlockWeights* blocks = nullptr;       // null: all matrices are here
 
-  // Block `layer`, whose matrices are here from now on until another one is asked for.
-  const Layer& block(size_t layer) const {
-    if (blocks != nullptr) blocks->need(layer);
+  // Block `layer` of a forward or of a backward pass, whose matrices are here from now on until another one is asked
+  // for.
+  const Layer& block(size_t layer) const { return asked(layer, false); }
+  const Layer& block_going_back(size_t layer) const { return asked(layer, true); }
+  void refresh();
+
+ private:
+  const Layer& asked(size_t layer, bool back) const {
+    if (blocks != nullptr) blocks->need(layer, back);
     return layers[layer];
   }
-  void refresh();
 };
 
 // Asks for huge pages for memory of the CPU that has just been taken and not yet been written.

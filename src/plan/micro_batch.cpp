@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kTileRows = 128, kTileColumns = 256;
 // Beyond, a micro-batch gains little: gradients are read and written less often.
 constexpr int64_t kEnoughTokens = 16384;
-constexpr double kWorthIt = 0.02, kSpareOfDevice = 0.03;
+constexpr double kWorthIt = 0.02;
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -39,7 +39,7 @@ MicroBatchProposal propose_micro_batch(const TrainConfig& config, const PlannedM
   for (int64_t tokens = over(longest, step) * step;; tokens += step) {
     other.update.micro_batch_tokens = tokens;
     const int64_t peak = plan_memory(other, models).peak();
-    if (static_cast<double>(peak) > (1 - kSpareOfDevice) * static_cast<double>(device.memory)) break;
+    if (peak > with_spare(device.memory)) break;
     found.tokens = tokens, found.peak = peak;
     if (tokens >= kEnoughTokens) break;
   }

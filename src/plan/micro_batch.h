@@ -16,8 +16,8 @@ namespace ucas {
 double tile_share(const ModelConfig& model, int64_t rows, int64_t multiprocessors);
 
 // A size of update.micro_batch_tokens that fills the device: a multiple of half its multiprocessors x 128 rows, so that
-// any width that is a multiple of 512 gives whole waves. The least from 16,384 tokens on that fits its memory with 3 %
-// to spare, else the largest that does.
+// any width that is a multiple of 512 gives whole waves. The least from 16,384 tokens on that fits its memory
+// with_spare(), else the largest that does.
 struct MicroBatchProposal {
   int64_t tokens = 0;            // 0: none that is better by 2 % or more
   double share = 0, before = 0;  // tile_share of it and of the config's

@@ -115,13 +115,14 @@ class Planner {
   }
 
   // By update.shard = "weights" a rank has all matrices of blocks while it loads and samples, or hands them over, else
-  // one block beside its share: the masters, or f32 leaves apart, or without either its part as GEMMs read it
-  // (sharding/sharded_weights.h).
+  // one block, and on a CPU the one that is on its way, beside its share: the masters, or f32 leaves apart, or without
+  // either its part as GEMMs read it (sharding/sharded_weights.h).
   void weights() {
     const std::string note = str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype));
     if (!by_block()) return always("weights", policy_.weights, note);
-    auto& bytes = part("weights", str(note, ", or a block of ", m_.policy.num_hidden_layers));
-    bytes.assign(kPhases, policy_.weights - policy_.blocks + policy_.blocks / m_.policy.num_hidden_layers);
+    const int64_t layers = m_.policy.num_hidden_layers, at_once = std::min<int64_t>(layers, gpu_ > 0 ? 1 : 2);
+    auto& bytes = part("weights", str(note, at_once == 1 ? ", or a block of " : ", or two blocks of ", layers));
+    bytes.assign(kPhases, policy_.weights - policy_.blocks + policy_.blocks / layers * at_once);
     bytes[kLoad] = bytes[kGenerate] = policy_.weights;
     const int64_t E = is_bf16() ? 2 : 4, trained = E * policy_.trained_blocks;
     const bool by_masters = is_bf16() && !offload_;

@@ -24,7 +24,8 @@ struct PlannedModels {
   int64_t ranks = 1;            // processes: each samples its share and keeps its share of the moments (ZeRO-1)
   // Bytes that tensors may take of a GPU: keys and values take 3/4 of what stays free, the host's parts are left out.
   int64_t gpu = 0;
-  int64_t driver = 0;  // bytes of a GPU that no tensor has: driver_memory() of plan/step_time.h
+  int64_t driver = 0;   // bytes of a GPU that no tensor has: driver_memory() of plan/step_time.h
+  bool kernels = true;  // a GPU runs this program's own (model/tensor/stream.h), for models that suit them
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.
@@ -63,17 +64,24 @@ struct MemoryPlan {
   std::string peak_words(size_t parts = 4) const;
 };
 
-// Where update.shard is "auto": sets what the plan of a rank fits `memory` bytes with, moments, gradients or weights,
-// and gives one line about it; else "". A function of config, shapes and `memory` alone.
+// Why a training refuses update.shard = "weights"; "": it takes it.
+std::string why_not_by_weights(const TrainConfig& config, const PlannedModels& models);
+// Where update.shard is "auto": sets what the plan of a rank fits `memory` bytes with, moments, gradients or, where a
+// training takes it, weights, and gives one line about it; else "". A function of config, models and `memory` alone.
 std::string decide_shard(TrainConfig& config, const PlannedModels& models, int64_t memory);
 MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models);
+
+// A change that ends nearer to the limit than this is none: what a plan is off by, and what else a device holds, is
+// more.
+constexpr double kSpare = 0.03;
+inline int64_t with_spare(int64_t limit) { return static_cast<int64_t>((1 - kSpare) * static_cast<double>(limit)); }
 
 // A change of settings that lowers the peak: alone, and with those before it.
 struct Remedy {
   std::string setting;              // "update.recompute = block"
   int64_t alone = 0, together = 0;  // peaks, bytes
 };
-// In the order in which they cost least, up to the first that fits into `limit` bytes, with 3 % to spare, together with
+// In the order in which they cost least, up to the first that fits into `limit` bytes, with_spare(), together with
 // those before it; all there are if none does. None that lowers the peak by less than 1 %.
 std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit);
 // One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if

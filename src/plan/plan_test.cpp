@@ -294,7 +294,10 @@ TEST(memory_plan, ranks_share_the_weights_of_blocks_but_where_they_load_and_samp
       const MemoryPlan plan = plan_memory(c, models);
       for (const char* phase : {"load", "generate"}) EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights);
       for (const char* phase : {"score", "update", "save"})
-        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + m.blocks / layers) << phase;
+        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + 2 * m.blocks / layers) << phase;
+      models.gpu = int64_t{1} << 40;
+      EXPECT_EQ(bytes_of(plan_memory(c, models), "weights", "update"), m.weights - m.blocks + m.blocks / layers)
+          << "a GPU gets none ahead";
       const bool by_masters = bf16 && !adapter;
       EXPECT_EQ(bytes_of(plan, "share of weights", "score"), by_masters ? 0 : (m.blocks + 3) / 4);
     }
@@ -326,6 +329,32 @@ TEST(shard_choice, is_the_first_whose_plan_fits) {
   EXPECT_EQ(chosen(moments - 1), "gradients");
   EXPECT_EQ(chosen(gradients - 1), "weights");
   EXPECT_EQ(chosen(1), "weights") << "the smallest where none fits";
+  models.gpu = 1;
+  EXPECT_EQ(chosen(1), "weights") << "on a GPU, too";
+  const auto line_of = [&](const PlannedModels& of) {
+    TrainConfig tried = c;
+    tried.update.shard = Shard::automatic;
+    const std::string line = decide_shard(tried, of, 1);
+    EXPECT_EQ(tried.update.shard, Shard::gradients) << line;
+    return line;
+  };
+  const std::string nothing_fits =
+      "\"auto\": gradients, the smallest, though its plan does not fit 1 B; not \"weights\": ";
+  PlannedModels other = models;
+  other.kernels = false;
+  EXPECT_NE(line_of(other).find(nothing_fits), std::string::npos) << line_of(other);
+  other = models;
+  other.policy.head_dim = 12;
+  EXPECT_NE(line_of(other).find("a width of it is no multiple of 8"), std::string::npos) << line_of(other);
+  other.gpu = 0;
+  TrainConfig on_cpu = c;
+  on_cpu.update.shard = Shard::automatic;
+  decide_shard(on_cpu, other, 1);
+  EXPECT_EQ(on_cpu.update.shard, Shard::weights) << "a CPU's forward takes any width";
+  c.dtype = Dtype::f32;
+  EXPECT_NE(line_of(models).find("they are for dtype"), std::string::npos) << "as a GPU without bf16 does";
+  c.dtype = Dtype::bf16;
+  models.gpu = 0;
   c.reference.sync_steps = 1;
   c.objective.kl_coeff = 0.1;
   EXPECT_EQ(chosen(1), "gradients") << "a reference that moves";

@@ -15,11 +15,7 @@ namespace ucas {
 
 namespace {
 
-// A remedy that ends this near to the limit is none: what a plan is off by, and what else a device holds, is more.
-constexpr double kSpare = 0.03;
 constexpr double kLeastSaved = 0.01;  // of the peak, else a change is not worth its words
-
-int64_t with_spare(int64_t limit) { return static_cast<int64_t>((1 - kSpare) * static_cast<double>(limit)); }
 
 std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
@@ -35,9 +31,10 @@ Change recompute(Recompute to) {
 }
 
 // Of several ranks.
-Change share(Shard what) {
-  return [what](TrainConfig& c) {
-    if (c.update.shard >= what || (what == Shard::weights && c.reference.moves())) return std::string();
+Change share(Shard what, const PlannedModels& models) {
+  return [what, &models](TrainConfig& c) {
+    if (c.update.shard >= what) return std::string();
+    if (what == Shard::weights && !why_not_by_weights(c, models).empty()) return std::string();
     c.update.shard = what;
     return str("update.shard = ", word_of(what));
   };
@@ -91,9 +88,9 @@ std::string lora(TrainConfig& c) {
 // From what changes no result to what does.
 std::vector<Change> changes(const PlannedModels& models) {
   std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
-  if (models.ranks > 1) list.push_back(share(Shard::gradients));
+  if (models.ranks > 1) list.push_back(share(Shard::gradients, models));
   if (models.gpu > 0) list.emplace_back(offload);
-  if (models.ranks > 1) list.push_back(share(Shard::weights));
+  if (models.ranks > 1) list.push_back(share(Shard::weights, models));
   for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
                                moments(MomentType::int8), Change(bf16), Change(lora)}) {
     list.push_back(change);

@@ -28,7 +28,6 @@ constexpr std::chrono::seconds kOwnEnd{3};  // for a rank that meets the loss of
 constexpr const char *kLost = "ucas/lost", *kReadBy = "ucas/lost-read", *kLeft = "done";
 
 constexpr int64_t kSlow = 6;  // of the patience: others have waited so long for a rank when it is named
-constexpr size_t kChannels = 2;
 
 // How far a rank is.
 struct Far {
@@ -47,9 +46,9 @@ struct Far {
 };
 std::optional<Far> far_of(const std::string& text) {
   const std::vector<std::string> part = split(text, '\t');
-  if (part.size() != 1 + 2 * kChannels) return std::nullopt;
+  if (std::ssize(part) != 1 + 2 * kChannels) return std::nullopt;
   Far far{.work = std::atoll(part[0].c_str())};
-  for (size_t c = 0; c < kChannels; ++c) far.calls[c] = {std::atoll(part[1 + 2 * c].c_str()), part[2 + 2 * c]};
+  for (int64_t c = 0; c < kChannels; ++c) far.calls[c] = {std::atoll(part[1 + 2 * c].c_str()), part[2 + 2 * c]};
   return far;
 }
 std::string behind_number(const std::string& beat) {
@@ -220,7 +219,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   void name_who_is_waited_for() {
     const Clock::time_point now = Clock::now();
     others_[0].far = own_far().text();
-    for (size_t c = 0; c < kChannels; ++c) {
+    for (int64_t c = 0; c < kChannels; ++c) {
       Far::Call most;
       std::vector<std::pair<int64_t, Far>> fars;
       for (int64_t r = 0; r < size_; ++r) {
@@ -252,13 +251,13 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     for (int64_t r = 0; r < size_; ++r) {
       const std::string said = r != rank_ && store_->check({beat_of(r)}) ? store_->get_to_str(beat_of(r)) : "";
       const std::optional<Far> far = far_of(behind_number(said));
-      for (size_t c = 0; c < kChannels && far; ++c) {
+      for (int64_t c = 0; c < kChannels && far; ++c) {
         if (far->calls[c].number >= own.calls[c].number) continue;
         missing[c] += str(missing[c].empty() ? "" : "; ", "rank ", r, ", ", in_words(far->calls[c]));
       }
     }
     const std::lock_guard lock(guard_);
-    for (size_t c = 0; c < kChannels; ++c) missing_[c] = missing[c];
+    for (int64_t c = 0; c < kChannels; ++c) missing_[c] = missing[c];
   }
 
   void wait_for_others() {

@@ -18,6 +18,9 @@ namespace ucas {
 // How long a rank may be silent: UCAS_HEARTBEAT, in seconds, else 10; 0: none is looked for.
 std::chrono::seconds heartbeat_patience();
 
+// Of a rank: the first, and those that it opens for a training (Ranks::open_channel()): of weights, of a step ahead.
+constexpr int64_t kChannels = 3;
+
 class Heartbeat {
  public:
   // `store`: a connection of its own.
@@ -28,7 +31,7 @@ class Heartbeat {
 
   // This rank fails, and why. Comes back when the others can have read it, or after a few seconds.
   void tell_failure(const std::string& text);
-  // Where this rank is: it begins call `number`, `what`, of channel 0 or 1. `what` stays. Costs no call.
+  // Where this rank is: it begins call `number`, `what`, of a channel below kChannels. `what` stays. Costs no call.
   void begins(int64_t channel, int64_t number, const char* what);
   // A piece of its own work is done: a micro-batch, a response.
   void works();

@@ -32,7 +32,7 @@ class Alone final : public Ranks {
   void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
   void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::unique_ptr<Ranks> second_channel() override { return std::make_unique<Alone>(); }
+  std::unique_ptr<Ranks> open_channel() override { return std::make_unique<Alone>(); }
 
  private:
   std::map<std::string, int64_t> counted_;

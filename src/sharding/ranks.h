@@ -78,9 +78,9 @@ class Ranks {
   // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
   virtual int64_t bytes() const { return 0; }
 
-  // A second way to the same ranks, for a thread beside the one that calls this: what is called there is compared and
-  // ordered apart. A collective. Lives no longer than this.
-  virtual std::unique_ptr<Ranks> second_channel() = 0;
+  // A further way to the same ranks, for a thread beside those that call by the others: what is called there is
+  // compared and ordered apart. A collective. Lives no longer than this.
+  virtual std::unique_ptr<Ranks> open_channel() = 0;
 
   // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
   virtual void tell_failure(const std::string& /*text*/) {}

@@ -68,7 +68,7 @@ class Faulty final : public Ranks {
     spoil("send", tensors[0]);
   }
   int64_t add_to_counter(const std::string& name, int64_t more) override { return right_.add_to_counter(name, more); }
-  std::unique_ptr<Ranks> second_channel() override { return nullptr; }
+  std::unique_ptr<Ranks> open_channel() override { return nullptr; }
 
  private:
   void spoil(const std::string& call, const at::Tensor& tensor) const {

@@ -116,22 +116,26 @@ class GlooRanks final : public Ranks {
       open_group();
     });
   }
-  // The second channel of `first`, by keys of its own in the same store.
-  explicit GlooRanks(const GlooRanks& first)
+  // Another channel of `first`, by keys of its own in the same store.
+  GlooRanks(const GlooRanks& first, int64_t channel)
       : rank_(first.rank_),
         size_(first.size_),
         place_(first.place_),
-        store_(c10::make_intrusive<c10d::PrefixStore>("second", first.store_)),
+        store_(c10::make_intrusive<c10d::PrefixStore>(str("channel", channel), first.store_)),
         address_(first.address_),
-        fault_(first.fault_),
+        fault_(str("channel", channel, "@", first.rank_)),
         heartbeat_(first.heartbeat_),
-        channel_(1) {
-    called("opening a second channel", [&] { open_group(); });
+        channel_(channel) {
+    called("opening a channel", [&] { open_group(); });
   }
+  GlooRanks(const GlooRanks&) = delete;
   GlooRanks& operator=(const GlooRanks&) = delete;
-  std::unique_ptr<Ranks> second_channel() override {
-    barrier("opening a second channel");
-    return std::unique_ptr<Ranks>(new GlooRanks(*this));
+  std::unique_ptr<Ranks> open_channel() override {
+    barrier("opening a channel");
+    UCAS_CHECK(channel_ == 0 && channels_ < kChannels, "a rank has few channels, and opens them by the first");
+    auto channel = std::make_unique<GlooRanks>(*this, channels_++);
+    of_channels_.push_back(channel->group_);
+    return channel;
   }
 
   int64_t rank() const override { return rank_; }
@@ -226,13 +230,11 @@ class GlooRanks final : public Ranks {
 
  private:
   void open_group() {
-    auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
-    options->threads = static_cast<int>(std::clamp<int64_t>(size_, 2, kCallsAtOnce));
-    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-    options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                                    : c10d::ProcessGroupGloo::createDeviceForHostname(address_));
-    group_ =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
+    group_ = open_gloo(store_, {.rank = rank_,
+                                .size = size_,
+                                .address = address_,
+                                .patience = kPatience,
+                                .threads = std::clamp<int64_t>(size_, 2, kCallsAtOnce)});
   }
 
   // All-to-all of slices, each summed by one rank, then all-gather of the sums.
@@ -403,7 +405,7 @@ class GlooRanks final : public Ranks {
     return device_group_ ? tensor : tensor.cpu();
   }
   c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
-    return tensors[0].is_cpu() ? static_cast<c10d::Backend&>(*group_) : *device_group_;
+    return tensors[0].is_cpu() ? *group_ : *device_group_;
   }
   void pass_on(const char* what, std::vector<at::Tensor>& one, int64_t to) {
     called(what, [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
@@ -506,15 +508,28 @@ class GlooRanks final : public Ranks {
   RankLocation place_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::string address_;  // of this host, for the others
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<c10d::Backend> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
   const std::string fault_;  // for tests (base/files/fault.h): the k-th one of a rank
   std::shared_ptr<Heartbeat> heartbeat_;
   const int64_t channel_ = 0;
+  int64_t channels_ = 1;  // that the first one has opened, itself included
+  // Their connections close with those of the first: a rank that fails leaves its channels before it has said why.
+  std::vector<c10::intrusive_ptr<c10d::Backend>> of_channels_;
 };
 
 }  // namespace
+
+c10::intrusive_ptr<c10d::Backend> open_gloo(const c10::intrusive_ptr<c10d::Store>& store, const GlooGroup& group) {
+  auto options = c10d::ProcessGroupGloo::Options::create(group.patience);
+  if (group.threads > 0) options->threads = static_cast<int>(group.threads);
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                                  : c10d::ProcessGroupGloo::createDeviceForHostname(group.address));
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(group.rank), static_cast<int>(group.size),
+                                                     options);
+}
 
 std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port) {
   return std::make_unique<GlooRanks>(rank, size, host, port);

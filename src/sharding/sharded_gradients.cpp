@@ -1,35 +1,15 @@
 #include "sharding/sharded_gradients.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
-
-#include <omp.h>
 
 #include <utility>
 
 #include "base/error.h"
 #include "model/gemm/linear.h"
+#include "sharding/beside.h"
 
 namespace ucas {
-
-namespace {
-
-// The pass has all threads: what adds beside it takes one. The number is the calling thread's own.
-class OneThread {
- public:
-  explicit OneThread(bool wanted) : before_(at::get_num_threads()) {  // asked first: LibTorch sets it then
-    if (wanted) omp_set_num_threads(1);
-  }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  const int before_;
-};
-
-}  // namespace
 
 ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> parameters,
                                    std::span<const int64_t> owners, Ranks& ranks, const How& how)
@@ -131,18 +111,15 @@ void ShardedGradients::give(Leaves& leaves) {
   std::vector<at::Tensor> sums;
   for (const Leaf& leaf : leaves)
     if (how_.reduce == Reduce::micro && mine(leaf)) sums.push_back(leaf.sum);
-  giving_ = std::async(beside_ ? std::launch::async : std::launch::deferred,
-                       [this, to = std::move(to), sums = std::move(sums), givers = givers_] {
-                         const at::NoGradGuard no_grad;
-                         const OneThread one(beside_);
-                         if (how_.reduce == Reduce::sum && how_.wire == Wire::bf16) {
-                           ranks_.reduce_bf16("summing gradients of a block", to);
-                         } else if (how_.reduce == Reduce::sum) {
-                           ranks_.reduce("summing gradients of a block", to);
-                         } else {
-                           ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers);
-                         }
-                       });
+  giving_ = start_work(beside_, [this, to = std::move(to), sums = std::move(sums), givers = givers_] {
+    if (how_.reduce == Reduce::sum && how_.wire == Wire::bf16) {
+      ranks_.reduce_bf16("summing gradients of a block", to);
+    } else if (how_.reduce == Reduce::sum) {
+      ranks_.reduce("summing gradients of a block", to);
+    } else {
+      ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers);
+    }
+  });
 }
 
 // By sums the memory of the others' is free again; by micro-batches another block uses it.

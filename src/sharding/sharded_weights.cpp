@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "model/gemm/linear.h"
 #include "model/weights.h"
+#include "sharding/beside.h"
 #include "sharding/sharded_masters.h"
 
 namespace ucas {
@@ -38,7 +39,7 @@ ShardedWeights::ShardedWeights(Model& model, std::unique_ptr<Ranks> channel, boo
     Block& block = blocks_.emplace_back();
     for (const Linear* linear : layer.linears()) add(block, *linear, without_leaves);
   }
-  here_ = blocks_.size();
+  here_ = ahead_ = none();
 }
 
 ShardedWeights::~ShardedWeights() { model_.set_block_weights(nullptr); }
@@ -100,36 +101,63 @@ void ShardedWeights::fill(const Block& block) {
   channel_->broadcast(kGathering, from);
 }
 
-void ShardedWeights::need(size_t layer) {
-  if (all_ || here_ == layer) return;
-  if (here_ < blocks_.size()) give_back(blocks_[here_]);
-  here_ = layer;
-  fill(blocks_[layer]);
+// Beside the pass, from now on; whatever else was on its way is given back.
+void ShardedWeights::get_ahead(size_t layer) {
+  if (ahead_ == layer) return;
+  if (const size_t other = land(); other != none()) give_back(blocks_[other]);
+  if (layer == none() || !model_.device().is_cpu()) return;
+  ahead_ = layer;
+  under_way_ = start_work(true, [this, layer] { fill(blocks_[layer]); });
+}
+
+// The block that was on its way and is whole now.
+size_t ShardedWeights::land() {
+  const size_t layer = std::exchange(ahead_, none());
+  if (layer != none()) under_way_.get();
+  return layer;
+}
+
+void ShardedWeights::need(size_t layer, bool back) {
+  if (all_) return;
+  if (here_ != layer) {
+    const bool comes = ahead_ == layer;
+    if (comes) land();
+    if (here_ != none()) give_back(blocks_[here_]);
+    here_ = layer;
+    if (!comes) {
+      get_ahead(none());
+      fill(blocks_[layer]);
+    }
+  }
+  get_ahead(back ? (layer == 0 ? none() : layer - 1) : layer + 1);
 }
 
 void ShardedWeights::gather() {
   if (all_) return;
+  const size_t ahead = land();
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
-    if (layer != here_) fill(blocks_[layer]);
+    if (layer != here_ && layer != ahead) fill(blocks_[layer]);
   all_ = true;
 }
 
 void ShardedWeights::drop() {
   const at::NoGradGuard no_grad;
+  land();
   for (Block& block : blocks_) {
     if (!kept_) keep(block);
     give_back(block);
   }
   kept_ = true;
   all_ = false;
-  here_ = blocks_.size();
+  here_ = none();
 }
 
 // Before the first drop() the leaves are still being read: what GEMMs read follows them as in any model.
 void ShardedWeights::changed() {
   if (all_) return;
-  if (here_ < blocks_.size()) give_back(blocks_[here_]);
-  here_ = blocks_.size();
+  get_ahead(none());
+  if (here_ != none()) give_back(blocks_[here_]);
+  here_ = none();
 }
 
 std::vector<Bf16Copy> ShardedWeights::kept_copies() {

@@ -1,17 +1,20 @@
 // The matrices of blocks of which each rank keeps its share, about 1 / size, while it scores and updates (ZeRO-3).
 // Before a block's forward, and before its backward, all ranks get the whole block from those who keep parts of it; the
-// block before gives its memory back then. So at most one block is whole. A matrix that is trained is kept as the leaf
+// block before gives its memory back then. On CPUs a thread gets the next block of a pass while the present one is
+// computed. So at most two blocks are whole, elsewhere one. A matrix that is trained is kept as the leaf
 // of the rank that updates it (owners_of()), which makes what GEMMs read of it: no second copy, and after an update
 // nothing travels until the block is needed. Of a frozen matrix each rank keeps as many neighbouring elements.
 // Embedding, LM head, norms, biases and adapters stay whole. Sampling takes all blocks at once, between gather() and
 // drop(); so does what is read and written before the first drop().
-// Calls go by a channel of their own (Ranks::second_channel()), so that gradients may travel beside them. Borrows the
-// model, which asks it for blocks as long as it lives. All ranks make the same calls, in order; a rank without a pass
-// accompanies those of the others (Model::accompany_forward()).
+// Calls go by a channel of their own (Ranks::open_channel()), so that gradients may travel beside them. Borrows the
+// model, which asks it for blocks as long as it lives. All ranks ask for the same blocks in the same order, and which
+// one is got ahead follows from that alone: calls keep their order. A rank without a pass accompanies those of the
+// others (Model::accompany_forward()).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -36,12 +39,12 @@ class ShardedWeights final : public BlockWeights {
 
   void gather();
   void drop();
-  void need(size_t layer) override;
+  void need(size_t layer, bool back) override;
   void changed() override;
 
   // Model::bf16_copies() for an optimizer that keeps the leaves' values elsewhere: of blocks what this rank keeps.
   std::vector<Bf16Copy> kept_copies();
-  // Bytes that travelled for blocks so far, as Ranks::bytes() counts.
+  // Bytes that travelled for blocks so far, as Ranks::bytes() counts. Between passes.
   int64_t bytes() const { return channel_->bytes(); }
 
  private:
@@ -61,13 +64,17 @@ class ShardedWeights final : public BlockWeights {
   void keep(Block& block);
   void fill(const Block& block);
   static void give_back(const Block& block);
+  size_t none() const { return blocks_.size(); }
+  void get_ahead(size_t layer);
+  size_t land();
 
   Model& model_;
   const std::unique_ptr<Ranks> channel_;
   std::vector<Block> blocks_;
   std::vector<std::pair<at::Tensor, int64_t>> owners_;  // of trained leaves
   bool all_ = true, kept_ = false;
-  size_t here_;  // the block that is whole; as many as there are: none
+  size_t here_, ahead_;          // the block that is whole, and the one that is on its way; none()
+  std::future<void> under_way_;  // last: it ends before what it uses
 };
 
 // All blocks as long as it lives; null: they are there anyway.

@@ -2,12 +2,10 @@
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <random>
@@ -82,11 +80,7 @@ struct WeightGroup::Impl {
       keys = c10::make_intrusive<c10d::PrefixStore>(prefix, keys);
     }
     if (on_gpu()) return open_nccl(keys);
-    auto gloo = c10d::ProcessGroupGloo::Options::create(patience);
-    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-    gloo->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                                 : c10d::ProcessGroupGloo::createDeviceForHostname(options.address));
-    group = c10::make_intrusive<c10d::ProcessGroupGloo>(keys, 0, static_cast<int>(options.size), gloo);
+    group = open_gloo(keys, {.rank = 0, .size = options.size, .address = options.address, .patience = patience});
   }
   void open_nccl(const c10::intrusive_ptr<c10d::Store>& keys) {
     const auto make = reinterpret_cast<MakeDeviceGroup>(cuda_symbol(kMakeDeviceGroup));

@@ -61,9 +61,9 @@ if subprocess.run([sys.executable, "-c", "import torch.distributed.run"], captur
 else:
     print("torchrun is not here: its example was not run")
 
-# srun's variables; the port is that of the job.
+# srun's variables; the port is that of the job, 20000 and its last four digits.
 check("srun --kill-on-bad-exit=1 ucas train CONFIG.toml" in block("sh", "#SBATCH"), "what srun starts")
-job = 20000 + free_port() % 10000
+job = free_port(20000)
 
 
 def of_task(task):

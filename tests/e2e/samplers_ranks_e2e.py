@@ -1,5 +1,5 @@
-"""Samples of servers under several ranks and with a step of lag: the bits of one process, also where a rank is killed, a server is
-gone or weights do not arrive, and the run goes on with another number of ranks."""
+"""Samples of servers under several ranks and with a step of lag: the bits of one process, also where ranks keep shares of the weights, a
+rank is killed, a server is gone or weights do not arrive, and the run goes on with another number of ranks."""
 import json
 import os
 import signal
@@ -9,6 +9,7 @@ from support import (SamplingServer, check, clean, finish, path, rows, served_wo
 
 STEPS = 4
 LAG = ("--rollout.off_policy_steps", 1)
+SHARES = ("--update.shard", "weights")
 small_task()
 
 
@@ -26,7 +27,8 @@ def same_run(a, b, name):
 server = SamplingServer()
 ucas(*words("one", server))
 ucas(*words("lag", server, *LAG))
-for size, run, like, more in ((2, "ranks", "one", ()), (3, "ranks-lag", "lag", LAG)):
+for size, run, like, more in ((2, "ranks", "one", ()), (3, "ranks-lag", "lag", LAG), (3, "shares", "one", SHARES),
+                              (2, "shares-lag", "lag", LAG + SHARES)):
     codes, said = finish(start_ranks(size, words(run, server, *more)))
     check(codes == [0] * size, f"{size} ranks ask one server: {said[0][-300:]}")
     same_run(run, like, f"{size} ranks, {' '.join(map(str, more)) or 'no lag'}")

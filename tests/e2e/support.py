@@ -126,11 +126,11 @@ def end(process, number):
     return process.returncode, errors
 
 
-def free_port():
-    """Below the ports that Linux gives to outgoing connections and to servers that ask for any: src/base/process/free_port.h."""
+def free_port(first=10000):
+    """Of 10,000, below the ports that Linux gives to outgoing connections and to servers that ask for any: src/base/process/free_port.h."""
     while True:
         with socket.socket() as s:
-            port = random.randrange(10000, 20000)
+            port = random.randrange(first, first + 10000)
             try:
                 s.bind(("127.0.0.1", port))
                 return port

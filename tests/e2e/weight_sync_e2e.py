@@ -42,13 +42,14 @@ ucas(*words("two", servers))
 check(all(s.stop()["/update_weights_from_distributed"] == STEPS for s in servers), "two servers in one group")
 same_steps("two", "disk", "two servers", STEPS)
 
-server = server_of()
-codes, said = finish(start_ranks(2, words("ranks", [server])))
-check(codes == [0, 0], f"two ranks: {said}")
-server.stop()
-for step in range(1, STEPS + 1):
-    at = os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")
-    check(same_bytes(path("ranks", at), path("disk", at)), f"two ranks: {at} is the same")
+for shard in ("moments", "weights"):
+    server, run = server_of(), f"ranks-{shard}"
+    codes, said = finish(start_ranks(2, words(run, [server], "--update.shard", shard)))
+    check(codes == [0, 0], f"two ranks that share {shard}: {said}")
+    server.stop()
+    for step in range(1, STEPS + 1):
+        at = os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")
+        check(same_bytes(path(run, at), path("disk", at)), f"two ranks that share {shard}: {at} is the same")
 
 # Patience is the product's own limit here: a server that stays away is waited for so long.
 for fault, words_of_it in (

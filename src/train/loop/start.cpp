@@ -173,7 +173,7 @@ at::Device device_for(const TrainConfig& config, const Ranks& ranks) {
 
 // For the weights of blocks; made before anything on which one rank alone may fail. Null: all stay.
 std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ranks) {
-  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.second_channel() : nullptr;
+  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.open_channel() : nullptr;
 }
 
 void check_longest(const TrainConfig& config, const ModelConfig& model) {
@@ -262,6 +262,7 @@ void decide_shard_of_run(TrainConfig& config, Ranks& ranks) {
     PlannedModels models = planned_models(config);
     models.ranks = ranks.size();
     models.gpu = device.is_cpu() ? 0 : usable_gpu(memory_of(device).total);
+    models.kernels = device.is_cpu() || has_kernels(device);
     const int64_t memory =
         models.gpu > 0 ? models.gpu : machine_memory().total / std::max<int64_t>(1, ranks.place().on_host);
     log(decide_shard(config, models, memory));

@@ -162,7 +162,7 @@ Trainer::Trainer(Training& training)
   if (c.rollout.off_policy_steps > 0) {
     prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
     if (!t_.ranks->alone()) {
-      beside_.ranks = t_.ranks->second_channel();
+      beside_.ranks = t_.ranks->open_channel();
       beside_.rollout = share_rollout(*t_.served, *beside_.ranks, false);
       beside_.rewards = std::make_unique<Rewards>(c, t_.graders, *beside_.ranks, t_.external.get());
     }

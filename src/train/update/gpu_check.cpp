@@ -107,7 +107,7 @@ std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes 
 
 void require_sound_gpu(const Model& model) {
   const at::Device device = model.device();
-  if (!has_kernels(device) || !suits_kernels(model.config(), model.options())) return;
+  if (device.is_cpu() || !computes_by_hand(model.config(), device, model.options())) return;
   for (const GpuFinding& f : check_gpu(device, false, GpuShapes::few, &model.config())) {
     if (f.ok()) continue;
     const bool whole = std::ranges::find(kWhole, f.what) != std::end(kWhole);

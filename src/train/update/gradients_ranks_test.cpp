@@ -79,7 +79,7 @@ Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard sh
   if (ranks != nullptr) optimizer.shard_over(*ranks, Shard::gradients);
   std::unique_ptr<ShardedWeights> weights;
   if (shard == Shard::weights) {
-    weights = std::make_unique<ShardedWeights>(model, ranks->second_channel(), false);
+    weights = std::make_unique<ShardedWeights>(model, ranks->open_channel(), false);
     weights->drop();
   }
   const size_t N = of.batch.token.size();
@@ -308,7 +308,7 @@ TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
         const Learnt of(*model);
         Optimizer optimizer(model->trainable(), {});
         optimizer.shard_over(ranks, Shard::weights, model->bf16_copies());
-        ShardedWeights weights(*model, ranks.second_channel(), false);
+        ShardedWeights weights(*model, ranks.open_channel(), false);
         int64_t of_block = 0, whole = 0;
         for (const Linear* linear : model->weights().layers.front().linears())
           of_block += static_cast<int64_t>(linear->weight.nbytes());

@@ -133,11 +133,14 @@ class ThreadRanks final : public Ranks {
     return sum;
   }
 
-  std::unique_ptr<Ranks> second_channel() override {
+  std::unique_ptr<Ranks> open_channel() override {
+    std::shared_ptr<Hall> hall;
     hall_->change([&] {
-      if (!hall_->second) hall_->second = std::make_shared<Hall>(hall_->size);
+      if (hall_->halls.size() == opened_) hall_->halls.push_back(std::make_shared<Hall>(hall_->size));
+      hall = hall_->halls[opened_];
     });
-    return std::unique_ptr<Ranks>(new ThreadRanks(hall_->second, rank_));
+    ++opened_;
+    return std::unique_ptr<Ranks>(new ThreadRanks(hall, rank_));
   }
 
  private:
@@ -179,12 +182,12 @@ class ThreadRanks final : public Ranks {
     }
     void leave() {
       change([&] { ++gone; });
-      if (second) second->leave();
+      for (const std::shared_ptr<Hall>& hall : halls) hall->leave();
     }
     [[noreturn]] static void lost() { throw Error(ErrorKind::ranks, "another rank has ended", kNumeric); }
 
     const int64_t size;
-    std::shared_ptr<Hall> second;  // where the second channel meets
+    std::deque<std::shared_ptr<Hall>> halls;  // where further channels meet
     std::vector<Call> calls;
     std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<at::Tensor>>> sent;
     std::map<std::string, int64_t> counters;
@@ -233,6 +236,7 @@ class ThreadRanks final : public Ranks {
   const std::shared_ptr<Hall> hall_;
   const int64_t rank_;
   int64_t bytes_ = 0;
+  size_t opened_ = 0;  // channels
 };
 
 }  // namespace ucas::testing
