@@ -1,10 +1,13 @@
-#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "model/backend/block.h"
+#include "model/gemm/gemm.h"
 #include "train/optimizer/update_rules.h"
 
 namespace ucas {
@@ -19,6 +22,15 @@ constexpr double kSmallestNorm = 1e-7;
 // learning rate and weight decay serve for both.
 constexpr double kAdamRms = 0.2;
 
+// By the Frobenius norm; a device is not waited for.
+void divide_by_norm(const at::Tensor& x) {
+  if (x.is_cpu()) {
+    x.div_(std::max(std::sqrt(sum_of_squares(x)), kSmallestNorm));
+  } else {
+    x.div_(at::linalg_vector_norm(x, 2).clamp_min(kSmallestNorm));
+  }
+}
+
 }  // namespace
 
 bool is_hidden_matrix(const NamedTensor& parameter) {
@@ -27,13 +39,21 @@ bool is_hidden_matrix(const NamedTensor& parameter) {
 
 at::Tensor orthogonalized(const at::Tensor& matrix) {
   const bool tall = matrix.size(0) > matrix.size(1);  // the smaller of X X^T and X^T X
-  at::Tensor x = tall ? matrix.t() : matrix;
-  x = x.div(at::linalg_vector_norm(x, 2).clamp_min(kSmallestNorm));
+  const at::Tensor wide = tall ? matrix.t() : matrix;
+  const int64_t rows = wide.size(0), padded = aligned(rows);  // rows of 0 stay 0
+  at::Tensor x = at::zeros({padded, wide.size(1)}, wide.options());
+  x.narrow(0, 0, rows).copy_(wide);
+  divide_by_norm(x);
+  const at::Tensor gram = at::empty({padded, padded}, wide.options()), polynomial = at::empty_like(gram);
   for (int i = 0; i < kIterations; ++i) {
-    const at::Tensor gram = at::mm(x, x.t());
-    const at::Tensor polynomial = at::addmm(gram, gram, gram, /*beta=*/kB, /*alpha=*/kC);
-    x = at::addmm(x, polynomial, x, /*beta=*/kA, /*alpha=*/1);
+    gemm(x, x, gram);
+    gemm(gram, gram, polynomial);  // A A^T, and A is symmetric
+    polynomial.mul_(kC).add_(gram, kB);
+    at::Tensor next = x.mul(kA);
+    gemm_input_gradient(polynomial, x, next, Into::sum);
+    x = next;
   }
+  x = x.narrow(0, 0, rows);
   return tall ? x.t() : x;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "base/text/json.h"
+#include "support/engine/threads.h"
 #include "train/optimizer/optimizer.h"
 
 namespace ucas {
@@ -67,6 +68,18 @@ TEST(muon, a_step_has_the_gradients_singular_vectors_and_singular_values_near_on
     EXPECT_GT(along, 0.9 * at_most);
   }
   EXPECT_EQ(orthogonalized(at::zeros({4, 6})).abs().sum().item<float>(), 0);
+}
+
+TEST(muon, a_step_has_the_same_bits_with_any_number_of_threads) {
+  for (auto [rows, columns] : {std::pair{96, 400}, {400, 96}, {130, 515}, {2, 64}, {64, 2}}) {
+    const at::Tensor g = random_matrix(rows, columns, 5);
+    const auto step_of = [&](int threads) {
+      const testing::Threads these(threads);
+      return orthogonalized(g).contiguous();
+    };
+    const at::Tensor one = step_of(1);
+    for (int threads : {2, 3, 7}) EXPECT_TRUE(step_of(threads).equal(one)) << rows << " x " << columns << ", " << threads;
+  }
 }
 
 TEST(muon, a_step_is_as_large_as_one_of_adamw) {

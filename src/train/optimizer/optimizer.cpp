@@ -30,27 +30,6 @@ constexpr int64_t kNormChunk = 16384;  // elements of one partial sum
 // pages' way back and forth costs more than they are worth.
 constexpr size_t kTrimmedFrom = size_t{64} << 20;
 
-// Sum of squares in a fixed order: eight lanes inside a chunk, chunks one after another, all in double.
-double sum_of_squares(const float* g, int64_t n) {
-  int64_t chunks = (n + kNormChunk - 1) / kNormChunk;
-  std::vector<double> partial(chunks);
-  parallel_for(chunks, 1, [&](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c) {
-      const float* x = g + c * kNormChunk;
-      int64_t size = std::min(kNormChunk, n - c * kNormChunk), whole = size / 8 * 8;
-      double lane[8] = {};
-      for (int64_t i = 0; i < whole; i += 8) {
-        for (int j = 0; j < 8; ++j) lane[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
-      }
-      for (int64_t i = whole; i < size; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-      partial[c] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-    }
-  });
-  double sum = 0;
-  for (double p : partial) sum += p;
-  return sum;
-}
-
 [[noreturn]] void refuse_result(const std::string& name, int64_t update, double lr) {
   throw Error(ErrorKind::numeric,
               str("update ", update, " (learning rate ", lr, ") left ", name,
@@ -61,10 +40,7 @@ double sum_of_squares(const float* g, int64_t n) {
 
 std::vector<double> cpu_sums_of_squares(std::span<const at::Tensor> gradients) {
   std::vector<double> sums;
-  for (const at::Tensor& gradient : gradients) {
-    const at::Tensor flat = gradient.contiguous();
-    sums.push_back(sum_of_squares(flat.const_data_ptr<float>(), flat.numel()));
-  }
+  for (const at::Tensor& gradient : gradients) sums.push_back(sum_of_squares(gradient));
   return sums;
 }
 
@@ -103,6 +79,30 @@ std::vector<double> aten_sums_of_squares(std::span<const at::Tensor> gradients) 
 }
 
 }  // namespace
+
+// Eight lanes inside a chunk, chunks one after another.
+double sum_of_squares(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.contiguous();
+  const float* g = flat.const_data_ptr<float>();
+  const int64_t n = flat.numel();
+  int64_t chunks = (n + kNormChunk - 1) / kNormChunk;
+  std::vector<double> partial(chunks);
+  parallel_for(chunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const float* x = g + c * kNormChunk;
+      int64_t size = std::min(kNormChunk, n - c * kNormChunk), whole = size / 8 * 8;
+      double lane[8] = {};
+      for (int64_t i = 0; i < whole; i += 8) {
+        for (int j = 0; j < 8; ++j) lane[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
+      }
+      for (int64_t i = whole; i < size; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+      partial[c] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+    }
+  });
+  double sum = 0;
+  for (double p : partial) sum += p;
+  return sum;
+}
 
 const Optimizer::Rule Optimizer::kOnCpu{cpu_sums_of_squares, adamw_on_cpu};
 const Optimizer::Rule Optimizer::kOnGpu{gpu_sums_of_squares, adamw_on_gpu};

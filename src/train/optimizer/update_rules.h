@@ -3,8 +3,7 @@
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
 //   adamw (GPU)   the same by own kernels: one pass, whatever type the moments have
 //   adamw (ATen)  torch's fused kernel over slices: any device
-//   muon          GEMMs by ATen, on any device; its bits are as repeatable as at::mm's (with another
-//                 number of threads they may differ)
+//   muon          GEMMs of model/gemm: on the CPU bits depend on nothing but the numbers, elsewhere as the library's do
 // Called by Optimizer, which clips and counts.
 #pragma once
 
@@ -48,6 +47,9 @@ bool muon(const ParameterState& slot, const ParameterUpdate& update);
 
 // Muon is for the matrices between embedding and LM head: 2-D weights of the blocks, "....layers.N....".
 bool is_hidden_matrix(const NamedTensor& parameter);
+
+// In double and in a fixed order, whatever the threads. On the CPU, f32.
+double sum_of_squares(const at::Tensor& tensor);
 
 // The nearest thing to an orthogonal matrix that five Newton-Schulz iterations make of `matrix`: the same singular
 // vectors, singular values between about 0.7 and 1.2.

@@ -102,7 +102,6 @@ std::string sft_fingerprint(Model& model, const SftConfig& config, const std::ve
   add("ucas", version());
   add("isa", kernels::isa());
   add("torch", torch_version());
-  if (config.optimizer.kind == OptimizerKind::muon) add("threads", at::get_num_threads());
   return text;
 }
 

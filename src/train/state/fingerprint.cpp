@@ -37,12 +37,6 @@ bool length_matters(const TrainConfig& config) {
   return some_optimizer(config, [](const OptimizerConfig& o) { return o.schedule != Schedule::constant; });
 }
 
-// Own GEMMs have one order of sums whatever the threads (docs/numerics.md); ATen's, in Muon and off the CPU, do not.
-bool threads_matter(const TrainConfig& config) {
-  return config.device != "cpu" ||
-         some_optimizer(config, [](const OptimizerConfig& o) { return o.kind == OptimizerKind::muon; });
-}
-
 // The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
 // meanwhile.
 std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
@@ -128,7 +122,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add("torch", torch_version());
   // Of ranks that divide the cores of a host: those of the host, whatever their number.
   const bool divided = cores_are_divided(input.config.threads);
-  if (threads_matter(input.config)) add("threads", divided ? all_cores() : at::get_num_threads());
+  // Own GEMMs have one order of sums whatever the threads (docs/numerics.md); those off the CPU may not.
+  if (input.config.device != "cpu") add("threads", divided ? all_cores() : at::get_num_threads());
   return text;
 }
 
