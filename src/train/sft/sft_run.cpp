@@ -1,6 +1,5 @@
 #include "train/sft/sft_run.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include <nlohmann/json.hpp>
