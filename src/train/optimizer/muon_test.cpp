@@ -78,7 +78,8 @@ TEST(muon, a_step_has_the_same_bits_with_any_number_of_threads) {
       return orthogonalized(g).contiguous();
     };
     const at::Tensor one = step_of(1);
-    for (int threads : {2, 3, 7}) EXPECT_TRUE(step_of(threads).equal(one)) << rows << " x " << columns << ", " << threads;
+    for (int threads : {2, 3, 7})
+      EXPECT_TRUE(step_of(threads).equal(one)) << rows << " x " << columns << ", " << threads;
   }
 }
 
