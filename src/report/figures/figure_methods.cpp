@@ -30,7 +30,7 @@ std::vector<MethodsPanel> methods_panels() {
   return {{"correlation", "with DAPO", false, [](const AgainstDapo& row) { return row.correlation; }},
           {"mean |A|", "over DAPO's", false, [](const AgainstDapo& row) { return row.size; }},
           {"net push", "mean A", false, [](const AgainstDapo& row) { return row.net; }},
-          {"tokens whose", "sign turned", true, [](const AgainstDapo& row) { return part_of(row.turned, row.tokens); }},
+          {"tokens whose", "sign flips", true, [](const AgainstDapo& row) { return part_of(row.turned, row.tokens); }},
           {"rare right", "lowered", true, [](const AgainstDapo& row) { return part_of(row.rare_lowered, row.rare); }}};
 }
 
@@ -80,7 +80,7 @@ std::string methods_csv(const MethodsTable& table) {
 }  // namespace
 
 Table methods_rows(const MethodsTable& table) {
-  Table out{{"method", "", "correlation", "mean |A|", "net push", "sign turned", "silenced", "rare right lowered",
+  Table out{{"method", "", "correlation", "mean |A|", "net push", "sign flip", "zeroed", "rare right lowered",
              "other right lowered"},
             {},
             "llr"};
