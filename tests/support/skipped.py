@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-BLOCK = re.compile(r"^\d+/\d+ Testing: (.+)$", re.M)
+BLOCK = re.compile(r"^(\d+/\d+ Testing: .+)$", re.M)  # of a test that is run again once more, with its number
 UNIT = re.compile(r": Skipped\n(.*)\n(?:\n|\[)")
 WHOLE = re.compile(r"^(?:skipped: .*|needs .*, which is not here)$", re.M)
 
@@ -15,7 +15,7 @@ def main():
     last, again = {}, []
     for name, text in zip(parts[0::2], parts[1::2]):
         if name in last and "\nTest Passed.\n" in text:
-            again.append(name)
+            again.append(name.split(": ")[1])
         last[name] = text
     reasons = {}
     for text in last.values():
