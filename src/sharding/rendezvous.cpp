@@ -328,7 +328,7 @@ std::string address_towards(const std::string& host, int64_t port) {
 }
 
 RankFacts facts_here(int64_t rank, int64_t size) {
-  const std::string program = commit().empty() ? version() : str(version(), ", commit ", commit());
+  const std::string program = version_and_commit();
   return {.rank = rank,
           .size = size,
           .host = name_of_host(),

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
+#include "base/process/commit.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/engine/demo.h"
@@ -157,7 +158,7 @@ class PretrainedDemo final : public Demo {
   void describe_base(const std::string& run) const {
     RunEnvironment environment;
     environment.label = run == control() ? control_label() : "base";
-    environment.version = version();
+    environment.version = version_and_commit();
     environment.torch = torch_version();
     environment.device = config_.device;
     environment.started = utc_now();

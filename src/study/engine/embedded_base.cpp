@@ -2,6 +2,7 @@
 
 #include "base/files/file.h"
 #include "base/process/build_info.h"
+#include "base/process/commit.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "records/run/run_directory.h"
@@ -94,7 +95,7 @@ void make_embedded_model(const EmbeddedBase& base, ProgressMode progress) {
 void write_base_environment(const std::string& run, const EmbeddedBase& base) {
   RunEnvironment environment;
   environment.label = "base";
-  environment.version = version();
+  environment.version = version_and_commit();
   environment.torch = torch_version();
   environment.device = base.device;
   environment.started = utc_now();

@@ -554,7 +554,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   ranks->together("creating the run directory", [&] {
     if (!ranks->leads()) return;
     RunEnvironment environment;
-    environment.version = commit().empty() ? version() : str(version(), ", commit ", commit());
+    environment.version = version_and_commit();
     environment.torch = torch_version();
     environment.isa = kernels::isa();
     environment.isa_reason = kernels::isa_reason();

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files/hash.h"
 #include "base/process/build_info.h"
+#include "base/process/commit.h"
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -79,7 +80,7 @@ SftProgress parse_state(const std::string& text, const FoundCheckpoint& found) {
 RunDirectory open_or_create(const std::string& directory, const SftConfig& config) {
   if (exists(path_join(directory, "config.toml"))) return RunDirectory::open(directory);
   RunEnvironment environment;
-  environment.version = version();
+  environment.version = version_and_commit();
   environment.torch = torch_version();
   environment.isa = kernels::isa();
   environment.started = utc_now();
