@@ -18,8 +18,8 @@
 namespace ucas {
 namespace {
 
-// Rank 0 of two, whose wire carries what it is given once the pass is at the next block.
-class LateRanks final : public Ranks {
+// Rank 0 of two, whose calls do nothing.
+class QuietRanks : public Ranks {
  public:
   int64_t rank() const override { return 0; }
   int64_t size() const override { return 2; }
@@ -28,16 +28,23 @@ class LateRanks final : public Ranks {
     return {bytes, bytes};
   }
   void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
+  void reduce(const char* /*what*/, OfRanks /*to*/) override {}
+  void add_in_order(const char* /*what*/, OfRanks /*to*/, std::span<const at::Tensor> /*sums*/,
+                    int64_t /*givers*/) override {}
+  void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
+  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
+  int64_t add_to_counter(const std::string& /*name*/, int64_t more) override { return more; }
+  std::unique_ptr<Ranks> open_channel() override { return nullptr; }
+};
+
+// Its wire carries what it is given once the pass is at the next block.
+class LateRanks final : public QuietRanks {
+ public:
   void reduce(const char* /*what*/, OfRanks /*to*/) override { carry(); }
   void add_in_order(const char* /*what*/, OfRanks /*to*/, std::span<const at::Tensor> /*sums*/,
                     int64_t /*givers*/) override {
     carry();
   }
-  void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
-  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
-  int64_t add_to_counter(const std::string& /*name*/, int64_t more) override { return more; }
-
-  std::unique_ptr<Ranks> open_channel() override { return nullptr; }
 
   std::atomic<int64_t> begun = 0;  // passes of blocks that have begun
   std::vector<int64_t> carried;    // how many had when the wire was free again
@@ -81,28 +88,15 @@ TEST(sharded_gradients, of_a_block_travel_beside_the_backward_pass_of_the_next_o
 }
 
 // The same of weights: none but the first block's comes in the call that asks for it.
-class LateWeights final : public Ranks {
+class LateWeights final : public QuietRanks {
  public:
   LateWeights(std::atomic<int64_t>& asked, std::function<void()> look, std::vector<int64_t> when)
       : asked_(asked), look_(std::move(look)), when_(std::move(when)) {}
-  int64_t rank() const override { return 0; }
-  int64_t size() const override { return 2; }
-  void barrier(const char* /*what*/) override {}
-  std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override {
-    return {bytes, bytes};
-  }
-  void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
-  void reduce(const char* /*what*/, OfRanks /*to*/) override {}
-  void add_in_order(const char* /*what*/, OfRanks /*to*/, std::span<const at::Tensor> /*sums*/,
-                    int64_t /*givers*/) override {}
   void broadcast(const char* /*what*/, OfRanks /*from*/) override {
     const int64_t after = when_.at(calls_++);
     testing::wait_until([&] { return asked_ >= after; });
     look_();
   }
-  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
-  int64_t add_to_counter(const std::string& /*name*/, int64_t more) override { return more; }
-  std::unique_ptr<Ranks> open_channel() override { return nullptr; }
 
  private:
   std::atomic<int64_t>& asked_;

@@ -180,9 +180,8 @@ void warn_of_likeliest() {
   static std::once_flag said;
   std::call_once(said, [] {
     warn(
-        "no GPU kernel gives the log-probs of a row's likeliest tokens: in updates LibTorch's operations compute the "
-        "LM "
-        "head, which is slower");
+        "no GPU kernel gives the log-probs of a row's likeliest tokens: in updates LibTorch's operations compute "
+        "the LM head, which is slower");
   });
 }
 
