@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "http/ask_many.h"
+#include "model/masters.h"
 #include "model/model.h"
+#include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "rollout/vllm.h"
 
