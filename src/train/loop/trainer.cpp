@@ -22,8 +22,8 @@
 #include "train/loop/watched.h"
 #include "train/optimizer/schedule.h"
 #include "train/signals/logprobs.h"
-#include "train/update/min_p.h"
 #include "train/state/checkpoint.h"
+#include "train/update/min_p.h"
 
 namespace ucas {
 
