@@ -34,7 +34,7 @@ def tables(told):
     made = {name: table(["name", "unit", "meaning"], merged(rows)) for name, rows in told["sections"].items()}
     made["methods"] = table(["method", "name", "unit", "meaning"],
                             [[f"`{method}`", *row] for method, rows in told["methods"].items() for row in merged(rows)])
-    made["causes"] = table(["cause", "alarm", "when"], [[c["title"], "yes" if c["alarm"] else "", c["when"]] for c in told["causes"]])
+    made["causes"] = table(["sign", "when"], [[c["title"], c["when"]] for c in told["causes"]])
     return made
 
 

@@ -59,6 +59,9 @@ const Command& find_command(const std::string& name) {
     if (name == command.name) return command;
     names.push_back(command.name);
   }
+  if (name == "verify-run" || name == "verify_run") {
+    throw Error(ErrorKind::usage, "verify-run is gone; use `ucas verify RUN`");
+  }
   throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
                                     "; `ucas --help` lists the commands"));
 }

@@ -194,6 +194,11 @@ std::string to_json(const EvalRecord& record) {
       str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
           config.bootstrap_draws, " draws");
   out["seed"] = config.seed;
+  if (record.asked) {
+    OrderedJson& asked = out["asked"] = to_json(*record.asked);
+    asked["dtype"] = word_of(config.dtype);
+    asked["truncated"] = word_of(config.truncated);
+  }
   OrderedJson sources = OrderedJson::object();
   for (const auto& [source, numbers] : record.by_source) {
     OrderedJson& row = sources[source];
@@ -259,6 +264,18 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
   out.config.samples = root.whole_or("samples", 0);
   out.config.seed = root.whole_or("seed", -1);
   out.config.temperature = root.number_or("temperature", kUnknown);
+  out.config.top_p = root.number_or("top_p", 1);
+  out.config.top_k = root.whole_or("top_k", 0);
+  out.config.min_p = root.number_or("min_p", 0);
+  out.config.greedy = root.has("greedy");
+  out.config.max_tokens = root.whole_or("max_tokens", out.config.max_tokens);
+  if (root.has("asked")) {
+    const JsonObject asked = root.child("asked");
+    std::vector<Setting> words;
+    for (const char* key : {"dtype", "truncated"}) words.push_back({key, asked.text(key), asked.place()});
+    ucas::apply(out.config, words);
+    out.asked = asked_of(asked);
+  }
   read_numbers(root, out);
   if (root.has("by_source")) {
     const JsonObject sources = root.child("by_source");
@@ -269,8 +286,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
     }
   }
   if (root.has("macro")) read_numbers(root.child("macro"), out.macro.emplace());
-  const std::string card = path_join(directory, name + ".card.json"), rows = path_join(directory, name + ".jsonl");
-  if (exists(card)) out.card = read_card_summary(card);
+  const std::string rows = path_join(directory, name + ".jsonl");
   if (exists(rows)) {
     each_json_line(rows, remarks, [&](const JsonObject& row) { out.rows.push_back(problem_row(row)); });
   } else {

@@ -11,7 +11,7 @@ namespace ucas {
 namespace {
 
 using TokenKind = TokenQuantity::Kind;
-constexpr size_t kMostTraceRows = 24, kMostMethods = 24, kLongestName = 60;
+constexpr size_t kMostTraceRows = 24, kMostMethods = 24, kNameBytes = 60;
 
 struct Known {
   const char* name;  // of the trace row
@@ -65,7 +65,7 @@ std::vector<float> means(const StepData& data, const std::vector<float>& values)
 
 TokenQuantity of_trace(const StepData::Signal& signal) {
   TokenQuantity q{
-      visible_text(signal.name, kLongestName), "", "", TokenKind::trace, signal.per_token, finite(signal.values), {}};
+      visible_text(signal.name, kNameBytes), "", "", TokenKind::trace, signal.per_token, finite(signal.values), {}};
   for (const Known& known : kKnown) {
     if (signal.name != known.name || signal.per_token != known.per_token) continue;
     q.title = known.title;
@@ -113,10 +113,9 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
          std::vector<float>(data.clipped.begin(), data.clipped.end()));
   for (size_t i = 0; i < std::min(methods.size(), kMostMethods); ++i) {
     const MethodAdvantages& m = methods[i];
-    std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kLongestName);
-    all.push_back({visible_text(m.title, kLongestName),
-                   str("advantage under ", visible_text(m.name, kLongestName), preset), "", TokenKind::method, true,
-                   finite(m.advantage), means(data, m.advantage)});
+    std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kNameBytes);
+    all.push_back({visible_text(m.title, kNameBytes), str("advantage under ", visible_text(m.name, kNameBytes), preset),
+                   "", TokenKind::method, true, finite(m.advantage), means(data, m.advantage)});
   }
   return all;
 }
