@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/str.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "report/page/results.h"
+#include "report/page/page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/metrics.h"
 #include "report/benchmarks.h"
 #include "report/escape.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 #include "report/svg/svg_chart.h"
 #include "report/trend.h"
 

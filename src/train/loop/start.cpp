@@ -30,7 +30,7 @@
 #include "plan/plan.h"
 #include "records/run/environment.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/shared_rollout.h"
 #include "sampling/engine_room.h"
