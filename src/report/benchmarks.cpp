@@ -146,7 +146,7 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
   return differences;
 }
 
-std::string asked_html(const std::vector<RunGroup>& groups, const std::string& data) {
+std::string made_html(const std::vector<RunGroup>& groups, const std::string& data) {
   const std::vector<Recorded> all = recorded(groups, data);
   if (all.empty()) return "";
   Table table{.head = {"run", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},

@@ -62,7 +62,7 @@ TEST_F(benchmarks_of_runs, columns_stand_in_the_suite_s_order_with_macro_and_mic
 TEST_F(benchmarks_of_runs, how_figures_were_made_stands_in_the_page_as_text) {
   runs_.reserve(4);
   auto groups = read({write("a", 0.1, 0.7)});
-  std::string html = asked_html(groups, "d");
+  std::string html = made_html(groups, "d");
   for (const char* part : {"01234567", "feedbeef", "aabbccdd", "seed 1", "3000", "&lt;b&gt;qwen"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }

@@ -187,7 +187,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"narrow", narrow_table(summary)},
       {"benchmarks", benchmarks_html(groups, summary.data)},
       {"note", note},
-      {"asked", asked_html(groups, summary.data)}};
+      {"made", made_html(groups, summary.data)}};
 }
 
 // Mean of the columns that fit at the steps where there is one.
