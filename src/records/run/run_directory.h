@@ -10,7 +10,7 @@
 //   tensorboard/                       see records/run/events.h
 //   checkpoints/step-0000012/          see train/state/checkpoint.h
 //   model_files/                       the base's tokenizer, config.json ..: all of its directory but the weights
-//                                      (records/run/model_files.h)
+//                                      (below)
 // clang-format on
 #pragma once
 
