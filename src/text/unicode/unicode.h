@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ucas {
 
@@ -34,6 +35,12 @@ enum CharClass : uint8_t {
 };
 const uint8_t* char_classes();  // [0x110000], built at the first call
 inline uint8_t char_class(uint32_t code) { return code < 0x110000 ? char_classes()[code] : uint8_t{0}; }
+
+struct CodeRange {
+  uint32_t first, last;
+};
+// Of all assigned characters of a general category, "Lu" or "L", sorted; empty: there is none of that name.
+std::vector<CodeRange> category_ranges(std::string_view category);
 
 // Normalisation form C; text that is in it already comes back as it is.
 std::string nfc(std::string_view text);
