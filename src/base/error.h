@@ -26,7 +26,7 @@ enum ExitCode : int {
   X(config) X(usage) X(path) X(io) X(interrupted) X(numeric) X(limit) X(memory) X(internal)            \
   X(unsupported) X(data_line) X(empty) X(schema) X(utf8) X(dup_key) X(parquet) X(study) X(no_signal)   \
   X(truncated) X(header_json) X(header_size) X(not_regular_file) X(offset) X(shape) X(size) X(dtype)   \
-  X(gguf) X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
+  X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
   X(ranks) X(server) X(reward) X(sandbox) X(lfs_pointer) X(python)
 // clang-format on
 enum class ErrorKind {

@@ -49,7 +49,6 @@
   X(contamination, plain, data, "train/test overlap", "check for train/test overlap")                                  \
   X(check, plain, data, "validate files", "validate checkpoints, configs, tokenizers, problems, runs")                 \
   X(tokenize, plain, data, "text to token ids", "convert text to token ids, or check known ids")                       \
-  X(convert, plain, data, "GGUF to checkpoint", "convert a GGUF file to a Hugging Face checkpoint")                    \
   X(merge, engine, data, "adapter into base", "merge an adapter into its base")                                        \
   X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
   X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")                    \

@@ -16,7 +16,7 @@ namespace ucas {
 // A parameter of one block: a matrix [rows, columns], with a bias [rows] or without, or the weight of a norm [columns].
 struct BlockParameter {
   BlockPart part;
-  ModuleName name;
+  const char* name;
   int64_t rows = 0, columns = 0;  // rows 0: a norm
   bool bias = false;
   bool is_norm() const { return rows == 0; }
@@ -58,7 +58,6 @@ struct ParameterShape {
   std::string module, kind;       // "model.layers.0.mlp.up_proj", ".weight"
   int64_t rows = 0, columns = 0;  // rows 0: a vector
   bool linear = false;            // of a GEMM of a block: an adapter can change it
-  std::string gguf = {};          // `module` in GGUF files
   bool is_norm() const { return rows == 0 && kind == ".weight"; }
   int64_t elements() const { return (rows == 0 ? 1 : rows) * columns; }
   std::vector<int64_t> shape() const { return rows == 0 ? std::vector{columns} : std::vector{rows, columns}; }
