@@ -85,9 +85,9 @@ void check_file(const HubName& hub, const std::string& snapshot, const std::stri
   const auto end = [&](const std::string& of) { return std::filesystem::weakly_canonical(of, failed); };
   const std::filesystem::path place = end(path);
   if (failed || (!is_below(place, end(hub.folder())) && !is_below(place, end(path_join(hub.folder(), "blobs")))))
-    throw Error(ErrorKind::path, str(printable(path, 400), ": a link out of the cache, to ",
-                                     printable(place.string(), 400), "; expected one into ",
-                                     printable(path_join(hub.folder(), "blobs"), 400)));
+    throw Error(ErrorKind::path,
+                str(printable(path, 400), ": a link out of the cache, to ", printable(place.string(), 400),
+                    "; expected one into ", printable(path_join(hub.folder(), "blobs"), 400)));
   refuse_lfs_pointer(path);
 }
 
@@ -185,9 +185,12 @@ std::vector<std::string> files_of_split(const std::string& text, const DataName&
     std::ranges::copy_if(all, std::back_inserter(files), [&](const std::string& f) { return has_word(f, split); });
     if (!files.empty()) return files;
   }
-  const auto tells = [](const std::string& f) { return has_word(f, "train") || has_word(f, "test") || has_word(f, "validation"); };
+  const auto tells = [](const std::string& f) {
+    return has_word(f, "train") || has_word(f, "test") || has_word(f, "validation");
+  };
   if (data.split.empty() && std::ranges::none_of(all, tells)) return all;
-  std::vector<std::string> shown(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(all.size(), 8)));
+  std::vector<std::string> shown(all.begin(),
+                                 all.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(all.size(), 8)));
   throw Error(ErrorKind::path, str(printable(text, 400), ": no files of the split ", printable(wanted.front()),
                                    ", a word of their paths; there are ", printable(join(shown, ", "), 600),
                                    "; name one, or a split: hf://", data.hub.name, "/", printable(shown.front(), 200)));
@@ -220,14 +223,15 @@ std::vector<std::string> files_of_data(const std::string& text, OptionNames what
     check_shards(data, snapshot, files.front());
   }
   std::set<std::string> folders;
-  for (const std::string& file : files) folders.insert(file.substr(0, file.find('/') == std::string::npos ? 0 : file.rfind('/')));
+  for (const std::string& file : files)
+    folders.insert(file.substr(0, file.find('/') == std::string::npos ? 0 : file.rfind('/')));
   if (folders.size() > 1) {
     folders.erase("");
-    throw Error(ErrorKind::usage, str(printable(text, 400), ": data files in several folders: ",
-                                      printable(join({folders.begin(), folders.end()}, ", "), 400),
-                                      "; name one, such as hf://", data.hub.name,
-                                      data.hub.revision.empty() ? "" : "@" + data.hub.revision, "/", *folders.begin(),
-                                      data.split.empty() ? "" : ":" + data.split));
+    throw Error(ErrorKind::usage,
+                str(printable(text, 400), ": data files in several folders: ",
+                    printable(join({folders.begin(), folders.end()}, ", "), 400), "; name one, such as hf://",
+                    data.hub.name, data.hub.revision.empty() ? "" : "@" + data.hub.revision, "/", *folders.begin(),
+                    data.split.empty() ? "" : ":" + data.split));
   }
   for (std::string& file : files) {
     check_file(data.hub, snapshot, file);

@@ -9,8 +9,8 @@
 //
 // A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
 // XDG_CACHE_HOME, each with ~.
-// Errors: path (not in the cache, no such revision, folder or split, a link out of the cache), truncated (a download that did not end),
-// lfs_pointer, usage.
+// Errors: path (not in the cache, no such revision, folder or split, a link out of the cache), truncated (a download
+// that did not end), lfs_pointer, usage.
 #pragma once
 
 #include <string>
