@@ -79,11 +79,10 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// A device against the CPU (train/update/gpu_check.h): a kernel, or a part of the whole.
+// A device against the CPU, part by part (train/update/gpu_check.h).
 struct DeviceCheck {
   std::string what;
-  double difference, bound, share;  // share: of `limit`; below 0: not measured
-  std::string limit;
+  double difference, bound;
   bool ok;
 };
 
