@@ -54,6 +54,12 @@ class Error : public std::runtime_error {
 
 [[noreturn]] void check_failed(const char* condition, const char* message, const char* file, int line);
 
+// What a failed UCAS_CHECK does where the code runs inside another program, whose process is not ours to
+// end: the Python package. Without a handler it prints the place and aborts.
+// Called with "FILE:LINE: message (condition)"; must throw. Set once, before any thread; nullptr: abort.
+using OnFailedCheck = void (*)(const std::string& what);
+void on_failed_check(OnFailedCheck handler);
+
 }  // namespace ucas
 
 // A condition that only a bug in ucas can break; never reachable from user input.

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/star.h"
 
 namespace ucas {
 

@@ -5,7 +5,7 @@
 //   ORG/NAME[@REVISION]                            a model; without a revision what refs/main says, as transformers
 //   hf://[datasets/]ORG/SET[@REVISION][/PATH][:SPLIT]   files of a data set
 //
-//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (hf/reasoning_gym.h)
+//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (below)
 //
 // A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
 // XDG_CACHE_HOME, each with ~.
@@ -46,5 +46,13 @@ template <class Config>
 void resolve_hub_names(Config& config) {
   resolve_hub_names([](Fields& f, void* c) { static_cast<Config*>(c)->fields(f); }, &config);
 }
+
+// Data that is made, not read: rg:TASK,size=N,seed=S are problems of the Python package reasoning-gym. They are written
+// once, to a file in the user's cache, and are then data like any other (python/ucas/reasoning.py).
+bool is_generated(const std::string& name);  // "rg:..."
+// The file with these problems. Error("python") where the package is absent or takes no such settings.
+std::string generated_file(const std::string& name);
+// Whether a file is one of those, whose rows the scorers of their tasks can score.
+bool is_generated_file(const std::string& path);
 
 }  // namespace ucas

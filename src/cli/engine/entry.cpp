@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
-#include "model/gemm/row_check.h"
+#include "model/gemm/gemm.h"
 #include "rollout/policy.h"
 #include "sharding/ranks.h"
 #include "sharding/ranks_check.h"
