@@ -63,9 +63,7 @@ demo: configure
 
 demo-real: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@gguf=$$(tools/fetch_gguf) || { echo 'with another instruct model at hand: build/ucas demo --model DIR' >&2; exit 1; }; \
-	model=$$(dirname "$$gguf")/smollm2-135m-instruct; \
-	[ -f "$$model/config.json" ] || build/ucas convert "$$gguf" "$$model" || exit 1; \
+	@model=$$(tools/fetch_model) || { echo 'with another instruct model at hand: build/ucas demo --model DIR' >&2; exit 1; }; \
 	build/ucas demo --model "$$model" $(ARGS)
 
 STUDIES ?= $(TINY_STUDIES)

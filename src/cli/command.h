@@ -49,7 +49,6 @@
   X(contamination, plain, data, "train/test overlap", "check for train/test overlap")                                  \
   X(check, plain, data, "validate files", "validate checkpoints, configs, tokenizers, problems, runs")                 \
   X(tokenize, plain, data, "text to token ids", "convert text to token ids, or check known ids")                       \
-  X(convert, plain, data, "GGUF to checkpoint", "convert a GGUF file to a Hugging Face checkpoint")                    \
   X(merge, engine, data, "adapter into base", "merge an adapter into its base")                                        \
   X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
   X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")                    \
@@ -80,11 +79,10 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// A device against the CPU (train/update/gpu_check.h): a kernel, or a part of the whole.
+// A device against the CPU, part by part (train/update/gpu_check.h).
 struct DeviceCheck {
   std::string what;
-  double difference, bound, share;  // share: of `limit`; below 0: not measured
-  std::string limit;
+  double difference, bound;
   bool ok;
 };
 

@@ -59,6 +59,10 @@ const Command& find_command(const std::string& name) {
     if (name == command.name) return command;
     names.push_back(command.name);
   }
+  if (name == "convert")
+    throw Error(
+        ErrorKind::usage,
+        "convert is the Python package's: `python -m ucas.convert FILE.gguf DIR` makes a checkpoint of a GGUF file");
   throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
                                     "; `ucas --help` lists the commands"));
 }

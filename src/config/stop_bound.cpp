@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/renamed_keys.h"
-#include "base/text/star.h"
 
 namespace ucas {
 
@@ -15,7 +13,7 @@ std::vector<StopBound> parse_stop_bounds(const std::vector<std::string>& entries
   std::vector<StopBound> bounds;
   for (const std::string& entry : entries) {
     const size_t sign = entry.find_first_of("<>");
-    StopBound bound{.metric = renamed_metric(std::string(trim(entry.substr(0, sign))))};
+    StopBound bound{.metric = std::string(trim(entry.substr(0, sign)))};
     bound.above = sign != std::string::npos && entry[sign] == '>';
     const std::string number = sign == std::string::npos ? "" : std::string(trim(entry.substr(sign + 1)));
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bound.value);

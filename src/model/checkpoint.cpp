@@ -15,7 +15,6 @@
 #include "hf/parameters.h"
 #include "model/masters.h"
 #include "model/stored.h"
-#include "model/tensor/finite.h"
 #include "model/transformer.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -1,6 +1,6 @@
 // update.shard = "auto": what ranks keep shares of, by the plan.
 #include "base/str.h"
-#include "hf/kernel_shapes.h"
+#include "hf/model_config.h"
 #include "plan/plan.h"
 
 namespace ucas {

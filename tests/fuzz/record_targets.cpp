@@ -9,7 +9,6 @@
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "records/run/environment.h"
-#include "records/run/events.h"
 #include "records/run/manifest.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
@@ -105,12 +104,6 @@ void state(std::string_view input) {
           "a state that changes when it is saved");
 }
 
-void events(std::string_view input) {
-  std::filesystem::create_directories(scratch() + "/tensorboard");
-  put("tensorboard/events.out.tfevents.1.ucas", input);
-  cut_events(scratch() + "/tensorboard", 2);
-}
-
 }  // namespace
 
 std::vector<Target> record_targets() {
@@ -125,8 +118,7 @@ std::vector<Target> record_targets() {
           {"figure_rows", figure_rows},
           {"run", run},
           {"manifest", manifest},
-          {"state", state},
-          {"events", events}};
+          {"state", state}};
 }
 
 }  // namespace ucas::fuzz

@@ -42,7 +42,7 @@ def support(*parts):
 
 
 ENDINGS = {"model.safetensors.index.json": "index", "generation_config.json": "generation", "adapter_config.json": "adapter",
-           "tokenizer_config.json": "tokenizer_config", "config.json": "config", "tokenizer.json": "tokenizer", ".safetensors": "safetensors", ".gguf": "gguf",
+           "tokenizer_config.json": "tokenizer_config", "config.json": "config", "tokenizer.json": "tokenizer", ".safetensors": "safetensors",
            ".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".gz": "gzip", ".parquet": "parquet", ".toml": "settings"}
 
 

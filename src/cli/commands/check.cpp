@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/gguf_checkpoint.h"
 #include "cli/options/sft_options.h"
 #include "config/train_config.h"
 #include "data/problems.h"
@@ -59,12 +58,6 @@ std::string check_checkpoint(const std::string& directory) {
   const Tokenizer tokenizer = Tokenizer::load(directory);
   check_vocabulary(tokenizer.vocab_size(), tokenizer.directory(), config);
   return str("checkpoint: ", config_summary(config), ", ", weights, ", ", tokenizer_summary(tokenizer));
-}
-
-std::string check_gguf(const std::string& path) {
-  const GgufCheckpoint checkpoint(path, "float32");
-  return str("GGUF: ", config_summary(checkpoint.config), ", ", many(checkpoint.file.tensors().size(), "tensor"),
-             "; `ucas convert` makes a checkpoint of it");
 }
 
 std::string check_adapter_directory(const std::string& directory) {
@@ -231,14 +224,16 @@ std::string check_path(const std::string& asked) {
   if (size >= 9) read_at(path, 0, head, 9);
   const bool rows = path.ends_with(".jsonl") || path.ends_with(".csv") || path.ends_with(".tsv") ||
                     path.ends_with(".parquet") || path.ends_with(".gz") || head[0] == '{' || head[0] == '[';
-  if (path.ends_with(".gguf") || std::string_view(head, kGgufMagic.size()) == kGgufMagic) return check_gguf(path);
+  if (path.ends_with(".gguf"))
+    throw Error(ErrorKind::unsupported, str(printable(path, 400), ": a GGUF file; `python -m ucas.convert ",
+                                            printable(path, 400), " DIR` makes a checkpoint of it"));
   if (path.ends_with(".safetensors") || (!rows && head[8] == '{')) {
     return str("safetensors: ", tensors_summary(read_safetensors_header(path), path));
   }
   if (rows) return check_rows(path);
   throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
-                  ".safetensors, .gguf, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
+                  ".safetensors, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct DoctorConfig {
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
     f.field("device", device,
-            "device to check: cpu, cuda or cuda:N; a CUDA device is compared with the CPU, kernel by kernel");
+            "device to check: cpu, cuda or cuda:N; on a CUDA device a small model is compared with the CPU");
     f.field("sandbox", sandbox, "run every attack on the sandbox for model-written programs, inside and outside");
     f.section("code", code);
   }
@@ -108,10 +108,7 @@ std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceC
     if (!f.note.empty()) object[f.key + "_note"] = f.note;
   }
   for (const DeviceCheck& c : checks) {
-    OrderedJson row = {{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}};
-    if (c.share >= 0) row.update({{"share", c.share}, {"of", c.limit}});
-    row["ok"] = c.ok;
-    object["checks"].push_back(row);
+    object["checks"].push_back({{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}, {"ok", c.ok}});
   }
   for (const RanksReport::Row& row : ranks.rows) {
     object["between_ranks"].push_back({{"what", row.what},
@@ -139,10 +136,9 @@ std::string scientific(double value) {
 }
 
 std::string as_table(const std::vector<DeviceCheck>& checks) {
-  Table table{.head = {"against the CPU", "difference", "bound", "share of limit", ""}, .align = "lrrl"};
+  Table table{.head = {"against the CPU", "difference", "bound", ""}, .align = "lrr"};
   for (const DeviceCheck& c : checks) {
-    table.add({c.what, scientific(c.difference), scientific(c.bound),
-               c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED"});
+    table.add({c.what, scientific(c.difference), scientific(c.bound), c.ok ? "ok" : "FAILED"});
   }
   return "\n" + table.text();
 }

@@ -192,7 +192,6 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.stored_responses", Effect::bookkeeping},
                                                   {"train.stored_signals", Effect::bookkeeping},
                                                   {"train.stored_signal_tokens", Effect::bookkeeping},
-                                                  {"train.tensorboard", Effect::bookkeeping},
                                                   {"train.track", Effect::bookkeeping},
                                                   {"train.track_project", Effect::bookkeeping},
                                                   {"train.watchdog", Effect::bookkeeping},

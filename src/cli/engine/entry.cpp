@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
-#include "model/gemm/row_check.h"
+#include "model/gemm/gemm.h"
 #include "rollout/policy.h"
 #include "sharding/ranks.h"
 #include "sharding/ranks_check.h"
@@ -64,8 +64,8 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
 
 extern "C" void ucas_engine_check_device(const std::string* device, std::vector<ucas::DeviceCheck>* rows) {
   ucas::with_own_errors([&] {
-    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device), true)) {
-      rows->push_back({f.what, f.difference, f.bound, f.share, f.limit, f.ok()});
+    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device))) {
+      rows->push_back({f.what, f.difference, f.bound, f.ok()});
     }
   });
 }

@@ -18,7 +18,6 @@
 #include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
-#include "hf/reasoning_gym.h"
 #include "progress/train_progress.h"
 #include "train/loop/trackers.h"
 #include "train/loop/trainer.h"

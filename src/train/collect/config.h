@@ -45,7 +45,7 @@ struct TrainDataConfig {
 enum class KlControl { fixed, adaptive };
 constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adaptive"}; }
 
-// reward.python of problems of reasoning-gym (hf/reasoning_gym.h).
+// reward.python of problems of reasoning-gym (hf/hub.h).
 inline constexpr const char* kTaskScorers = "reasoning_gym";
 
 struct RewardConfig {

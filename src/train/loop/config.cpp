@@ -35,8 +35,6 @@ void RunConfig::fields(Fields& f) {
           Effect::bookkeeping);
   f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
           "maximum tokens per stored step, in whole prompts, about 130 bytes per token; 0 = all", Effect::bookkeeping);
-  f.field("tensorboard", tensorboard, "write the metrics of steps.jsonl as TensorBoard event files",
-          Effect::bookkeeping);
   f.field(
       "track", track,
       "trackers that follow the run as processes beside the training: tensorboard, wandb, mlflow, trackio; a failing "
@@ -53,7 +51,5 @@ void RunConfig::fields(Fields& f) {
           "seconds without progress until the program exits 74; the last checkpoint remains; 0 = never",
           Effect::bookkeeping);
 }
-
-bool RunConfig::writes_events() const { return tensorboard || std::ranges::find(track, "tensorboard") != track.end(); }
 
 }  // namespace ucas

@@ -26,12 +26,10 @@ struct RunConfig {
   int64_t stored_signals =
       20;  // signals of every N-th step, and of the first, are kept (records/run/step_data.h); 0 = off
   int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
-  bool tensorboard = false;
-  std::vector<std::string> track;  // trackers that follow the run (train/loop/trackers.h)
+  std::vector<std::string> track;        // trackers that follow the run (train/loop/trackers.h)
   std::string track_project = "ucas";
   double max_hours = 0;                     // 0 = no limit
   double watchdog = 300, watchdog_end = 0;  // seconds without progress (base/process/activity.h); 0 = off
-  bool writes_events() const;               // TensorBoard's, by either option
   void fields(Fields& f);
 };
 

@@ -243,7 +243,6 @@ void StepRecord::write() {
     }
   }
   t_.run.append_step(metrics.json());
-  if (t_.config.train.writes_events()) t_.run.append_events(context.step, metrics.values());
   observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
 }
 

@@ -47,9 +47,7 @@ std::string last_words(const std::string& log) {
 class Trackers::Watch {
  public:
   Watch(const std::vector<std::string>& names, const std::string& run, const std::string& project) : run_(run) {
-    for (const std::string& name : names) {
-      if (name != "tensorboard") start(name, project);
-    }
+    for (const std::string& name : names) start(name, project);
     if (!children_.empty()) thread_ = std::thread([this] { watch(); });
   }
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/star.h"
 #include "evaluate/engine/evaluator.h"
 #include "rollout/policy.h"
 #include "sharding/shared_grading.h"

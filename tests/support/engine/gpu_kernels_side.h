@@ -1,4 +1,4 @@
-// One side of a comparison of kernels (gpu_check.cpp): the buffers of a call, and what of them is to be compared.
+// One side of a comparison of kernels (gpu_kernels.cpp): the buffers of a call, and what of them is to be compared.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -10,9 +10,9 @@
 #include <limits>
 #include <vector>
 
-#include "model/backend/gpu/gpu_check.h"
+#include "support/engine/gpu_kernels.h"
 
-namespace ucas {
+namespace ucas::testing {
 
 inline constexpr double kOfFloat = 1e-5;
 inline constexpr double kOfBf16 =
@@ -105,7 +105,7 @@ class CheckSide {
   double bandwidth() const { return bandwidth_; }
 
   // The output that is furthest from `reference`, measured by its own bound.
-  void compare(const CheckSide& reference, GpuFinding& worst) const {
+  void compare(const CheckSide& reference, KernelFinding& worst) const {
     for (const at::Tensor& margin : margins_) {
       if (!margin.eq(kUntouched).all().item<bool>()) worst = {worst.what, kNoNumber, kOfFloat};
     }
@@ -158,4 +158,4 @@ class CheckSide {
   std::vector<Shown> shown_;
 };
 
-}  // namespace ucas
+}  // namespace ucas::testing

@@ -1,5 +1,5 @@
 // Every kernel of the table once on the host and once on what is tried, with the same random inputs.
-#include "model/backend/gpu/gpu_check.h"
+#include "support/engine/gpu_kernels.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -12,9 +12,9 @@
 #include <limits>
 #include <utility>
 
-#include "model/backend/gpu/gpu_check_side.h"
+#include "support/engine/gpu_kernels_side.h"
 
-namespace ucas {
+namespace ucas::testing {
 
 namespace {
 
@@ -434,7 +434,7 @@ constexpr KernelTrial kTrials[] = {
 static_assert(sizeof(gpu::Table) == (1 + std::size(kTrials)) * sizeof(void*), "a kernel without a trial");
 
 void compare_at(const KernelTrial& trial, const CheckShape& shape, const Kernels& reference, const Kernels& tested,
-                GpuFinding& worst) {
+                KernelFinding& worst) {
   CheckSide want(reference, false), got(tested, false);
   trial.run(want, shape);
   trial.run(got, shape);
@@ -452,15 +452,15 @@ double difference_of(const at::Tensor& got, const at::Tensor& want) {
   return apart == 0 ? 0 : apart / largest;
 }
 
-std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes,
-                                      const ModelConfig* own) {
+std::vector<KernelFinding> check_kernels(const Kernels& reference, const Kernels& tested, KernelShapes shapes,
+                                         const ModelConfig* own) {
   const at::NoGradGuard no_grad;
-  std::vector<GpuFinding> findings;
+  std::vector<KernelFinding> findings;
   for (const KernelTrial& trial : kTrials) {
-    GpuFinding worst{.what = trial.kernel, .difference = -1};
+    KernelFinding worst{.what = trial.kernel, .difference = -1};
     for (const CheckShape& shape : kFew) compare_at(trial, shape, reference, tested, worst);
     if (own != nullptr) compare_at(trial, heads_of(*own), reference, tested, worst);
-    if (shapes == GpuShapes::all) {
+    if (shapes == KernelShapes::all) {
       for (const CheckShape& shape : kMore) compare_at(trial, shape, reference, tested, worst);
     }
     findings.push_back(std::move(worst));
@@ -468,16 +468,16 @@ std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& t
   return findings;
 }
 
-void add_kernel_speed(at::Device device, const Limits& limits, std::vector<GpuFinding>& findings) {
+void add_kernel_speed(at::Device device, const Limits& limits, std::vector<KernelFinding>& findings) {
   const at::NoGradGuard no_grad;
   const Kernels kernels = kernels_of(device);
   for (const KernelTrial& trial : kTrials) {
     CheckSide side(kernels, true);
     trial.run(side, kLarge);
-    for (GpuFinding& f : findings) {
-      if (f.what == trial.kernel) f.share = side.bandwidth() / limits.bandwidth, f.limit = "copy";
+    for (KernelFinding& f : findings) {
+      if (f.what == trial.kernel) f.share = side.bandwidth() / limits.bandwidth;
     }
   }
 }
 
-}  // namespace ucas
+}  // namespace ucas::testing

@@ -1,31 +1,28 @@
-// The check of a device, tried on the CPU: a table that is right passes, and of one with a broken kernel that kernel.
-#include <ATen/core/grad_mode.h>
+// The comparison of kernels, tried on the CPU: a table that is right passes, and of one with a broken kernel that
+// kernel.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
-#include "model/backend/gpu/gpu_check.h"
-#include "model/transformer.h"
+#include "support/engine/gpu_kernels.h"
 #include "support/engine/gpu_views.h"
 
-namespace ucas {
+namespace ucas::testing {
 namespace {
 
 const Kernels kRight = kernels_of(at::kCPU);
 
-std::vector<std::string> failed(const std::vector<GpuFinding>& findings) {
+std::vector<std::string> failed(const std::vector<KernelFinding>& findings) {
   std::vector<std::string> names;
-  for (const GpuFinding& f : findings) {
+  for (const KernelFinding& f : findings) {
     if (!f.ok()) names.push_back(f.what);
   }
   return names;
 }
 std::vector<std::string> failed_kernels(const gpu::Table& table) {
-  return failed(check_kernels(kRight, {table, at::kCPU}, GpuShapes::few));
+  return failed(check_kernels(kRight, {table, at::kCPU}, KernelShapes::few));
 }
 
-TEST(gpu_check, the_hosts_walk_is_what_it_is) {
-  for (const GpuFinding& f : check_kernels(kRight, kRight, GpuShapes::all)) {
+TEST(gpu_kernels, the_hosts_walk_is_what_it_is) {
+  for (const KernelFinding& f : check_kernels(kRight, kRight, KernelShapes::all)) {
     EXPECT_EQ(f.difference, 0) << f.what;
   }
 }
@@ -59,7 +56,7 @@ Broken broken(const char* kernel) {
   return {kernel, does_nothing<kMember, Arguments>, forgets_the_last_row<kMember, Arguments>};
 }
 
-TEST(gpu_check, a_broken_kernel_is_found_and_no_other) {
+TEST(gpu_kernels, a_broken_kernel_is_found_and_no_other) {
   using gpu::Table;
   const Broken all[] = {
       broken<&Table::embed, gpu::Embed>("embed"),
@@ -90,7 +87,7 @@ TEST(gpu_check, a_broken_kernel_is_found_and_no_other) {
   EXPECT_EQ(failed_kernels(none), names);
 }
 
-TEST(gpu_check, so_are_smaller_faults) {
+TEST(gpu_kernels, so_are_smaller_faults) {
   const auto expect_found = [](const char* kernel, Break spoil) {
     gpu::Table table = gpu::host();
     spoil(table);
@@ -132,16 +129,7 @@ TEST(gpu_check, so_are_smaller_faults) {
   });
 }
 
-TEST(gpu_check, the_native_path_is_as_near_to_the_walk_as_a_device_must_be) {
-  for (const auto& native : models_to_check(at::kCPU, GpuShapes::all)) {
-    for (const GpuFinding& f : check_model(*emulated_view(*native), *native)) {
-      EXPECT_TRUE(f.ok()) << f.what << " " << f.difference;
-      std::printf("%-9s %.5f of %.5f\n", f.what.c_str(), f.difference, f.bound);
-    }
-  }
-}
-
-TEST(gpu_check, a_training_tries_the_heads_of_its_own_model) {
+TEST(gpu_kernels, the_heads_of_a_model_are_tried_too) {
   ModelConfig own;
   own.num_attention_heads = 6;
   own.num_key_value_heads = 1;
@@ -150,42 +138,17 @@ TEST(gpu_check, a_training_tries_the_heads_of_its_own_model) {
   table.attend_decode = [](gpu::Stream stream, const gpu::AttendDecode& a) {
     if (a.d != 128) gpu::host().attend_decode(stream, a);
   };
-  EXPECT_TRUE(failed(check_kernels(kRight, {table, at::kCPU}, GpuShapes::few)).empty());
-  EXPECT_EQ(failed(check_kernels(kRight, {table, at::kCPU}, GpuShapes::few, &own)),
+  EXPECT_TRUE(failed(check_kernels(kRight, {table, at::kCPU}, KernelShapes::few)).empty());
+  EXPECT_EQ(failed(check_kernels(kRight, {table, at::kCPU}, KernelShapes::few, &own)),
             std::vector<std::string>{"attend_decode"});
-  const auto models = models_to_check(at::kCPU, GpuShapes::few, &own);
-  ASSERT_EQ(models.size(), 2u);
-  EXPECT_EQ(models[1]->config().num_attention_heads, 6);
 }
 
-TEST(gpu_check, other_weights_are_found) {
-  const auto right = models_to_check(at::kCPU, GpuShapes::few), other = models_to_check(at::kCPU, GpuShapes::few);
-  {
-    const at::NoGradGuard no_grad;
-    for (const NamedTensor& p : other[0]->parameters()) {
-      if (p.name == "model.layers.1.self_attn.k_proj.bias") p.tensor.detach().add_(1.0);
-    }
-    other[0]->refresh();
-  }
-  EXPECT_EQ(failed(check_model(*emulated_view(*right[0]), *other[0])),
-            (std::vector<std::string>{"forward", "backward", "decoding"}));
-}
-
-TEST(gpu_check, the_worse_of_two_rows_is_kept) {
-  std::vector<GpuFinding> rows = {{"a", 0.1, 1}, {"b", 0.2, 1}};
-  keep_worse(rows, {{"b", 0.1, 1}, {"a", 0.3, 1}, {"c", 0.4, 1}});
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].difference, 0.3);
-  EXPECT_EQ(rows[1].difference, 0.2);
-  EXPECT_EQ(rows[2].what, "c");
-}
-
-TEST(gpu_check, a_device_that_is_there_is_sound) {
-  if (!testing::has_cuda()) return;
-  for (const GpuFinding& f : check_kernels(kRight, kernels_of(at::Device(at::kCUDA, 0)), GpuShapes::all)) {
+TEST(gpu_kernels, a_device_that_is_there_is_sound) {
+  if (!has_cuda()) return;
+  for (const KernelFinding& f : check_kernels(kRight, kernels_of(at::Device(at::kCUDA, 0)), KernelShapes::all)) {
     EXPECT_TRUE(f.ok()) << f.what << " " << f.difference << " " << f.bound;
   }
 }
 
 }  // namespace
-}  // namespace ucas
+}  // namespace ucas::testing
