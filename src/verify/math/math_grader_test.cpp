@@ -50,7 +50,7 @@ TEST_P(EqualCases, agree_bare_and_in_a_box) {
 }
 INSTANTIATE_TEST_SUITE_P(verifier, EqualCases,
                          ::testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl",
-                                           "kinds.jsonl", "mistakes.jsonl", "missed.jsonl"));
+                                           "kinds.jsonl", "mistakes.jsonl", "missed.jsonl", "pairs.jsonl"));
 
 TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_paid) {
   read_json_lines(golden("hostile.jsonl"), BadRows::stop, [&](const JsonRow& row) {

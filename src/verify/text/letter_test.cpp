@@ -16,5 +16,16 @@ TEST(choice_letter, is_looked_for_in_the_last_box_then_after_the_last_answer_the
   EXPECT_EQ(choice_letter(""), std::nullopt);
 }
 
+TEST(choice_letter, denied_or_offered_with_another_is_none) {
+  EXPECT_EQ(choice_letter("\\boxed{A or B}"), std::nullopt);
+  EXPECT_EQ(choice_letter("Of C and D: \\boxed{\\text{not B}}"), std::nullopt);
+  EXPECT_EQ(choice_letter("The answer is all except B"), std::nullopt);
+  EXPECT_EQ(choice_letter("Answer: neither B nor C"), std::nullopt);
+  EXPECT_EQ(choice_letter("The answer is not B but C"), std::nullopt);
+  EXPECT_EQ(choice_letter("The answer isn't B. It is D"), 'D');
+  EXPECT_EQ(choice_letter("Answer: A and B"), std::nullopt);
+  EXPECT_EQ(choice_letter("The answer is A and that is all"), 'A');
+}
+
 }  // namespace
 }  // namespace ucas

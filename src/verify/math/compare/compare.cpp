@@ -25,14 +25,14 @@ int64_t nesting(std::string_view text) {
   return deepest;
 }
 
-constexpr std::string_view kGreek[] = {"\\alpha", "\\beta", "\\gamma", "\\delta", "\\epsilon", "\\theta",  "\\lambda",
-                                       "\\mu",    "\\rho",  "\\sigma", "\\tau",   "\\phi",     "\\varphi", "\\omega"};
+constexpr std::string_view kGreek =
+    "\\alpha \\beta \\gamma \\delta \\epsilon \\theta \\lambda \\mu \\rho \\sigma \\tau \\phi \\varphi \\omega";
 
 bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
 // x, x_1, x_{10}, f(x), \theta. Anything else before "=" is part of the answer: "\not" turns the meaning around.
 bool is_variable(std::string_view name) {
-  if (std::find(std::begin(kGreek), std::end(kGreek), name) != std::end(kGreek)) return true;
+  if (in_words(kGreek, name)) return true;
   if (name.empty() || name.size() > 6 || !is_alphanumeric(name[0]) || name[0] <= '9') return false;
   std::string_view tail = name.substr(1);
   if (tail.starts_with("_{") && tail.ends_with("}")) {

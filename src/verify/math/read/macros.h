@@ -64,7 +64,12 @@ char conjunction(std::string_view word);
 // "three" is 3, "twenty" 20; -1 otherwise.
 int number_word(std::string_view lower_case);
 
-// "million" is 6; 0 otherwise.
-int power_word(std::string_view lower_case);
+// million, dozen, tenths, milli: a power of ten, else a factor or a divisor; nullptr for other words.
+struct Multiplier {
+  std::string_view words;
+  int power;
+  std::string_view times = "1", over = "1";
+};
+const Multiplier* multiplier(std::string_view lower_case);
 
 }  // namespace ucas::math

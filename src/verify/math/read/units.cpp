@@ -4,36 +4,11 @@
 
 #include "base/str.h"
 #include "verify/math/read/letters.h"
+#include "verify/math/read/unit_table.h"
 
 namespace ucas::math {
 
 namespace {
-
-// Words that change the number, or offer another: never a unit.
-constexpr std::string_view kNotUnits[] = {
-    "or",        "and",        "to",         "not",         "from",     "between",  "about",    "less",
-    "more",      "than",       "plus",       "minus",       "times",    "over",     "half",     "halves",
-    "third",     "thirds",     "quarter",    "quarters",    "dozen",    "hundred",  "hundreds", "thousand",
-    "thousands", "million",    "millions",   "billion",     "billions", "trillion", "squared",  "cubed",
-    "factorial", "mod",        "base",       "e",           "i",        "pi",       "if",       "when",
-    "for",       "is",         "are",        "but",         "also",     "maybe",    "either",   "approximately",
-    "inf",       "infinity",   "sin",        "cos",         "tan",      "log",      "ln",       "exp",
-    "sqrt",      "x",          "y",          "z",           "n",        "k",        "except",   "without",
-    "remainder", "wrong",      "no",         "percentage",  "fifth",    "fifths",   "sixth",    "sixths",
-    "seventh",   "sevenths",   "eighth",     "eighths",     "ninth",    "ninths",   "tenth",    "tenths",
-    "hundredth", "hundredths", "thousandth", "thousandths",
-};
-
-// Words that are units also outside \text{}.
-constexpr std::string_view kPlainUnits[] = {
-    "degrees",    "degree",     "dollars",  "dollar",  "cents",  "cent",    "percent", "inches",  "inch",
-    "feet",       "foot",       "ft",       "yards",   "yard",   "miles",   "mile",    "meters",  "meter",
-    "metres",     "metre",      "cm",       "mm",      "km",     "kg",      "grams",   "gram",    "liters",
-    "litres",     "hours",      "hour",     "minutes", "minute", "seconds", "second",  "days",    "day",
-    "weeks",      "week",       "months",   "month",   "years",  "year",    "mph",     "units",   "unit",
-    "points",     "people",     "students", "ways",    "square", "cubic",   "per",     "radians", "centimeters",
-    "centimeter", "kilometers", "pounds",   "pound",   "ounces", "tons",
-};
 
 // Splits letters into words; false where something else than words, spaces, '.', '/' and '-' is met.
 template <class Take>
@@ -93,7 +68,7 @@ std::optional<std::string> read_unit(std::string_view text) {
       size_t close = text.find('}');
       if (close == std::string_view::npos) return std::nullopt;
       bool words = words_and_slashes(text.substr(6, close - 6), [&](std::string_view word) {
-        if (among(kNotUnits, lower_case(word))) return false;
+        if (word != "/" && find_unit(word) == nullptr) return false;
         add_word(word, unit);
         return true;
       });
@@ -108,7 +83,7 @@ std::optional<std::string> read_unit(std::string_view text) {
     } else if (is_letter(text[0])) {
       size_t end = 0;
       while (end < text.size() && is_letter(text[end])) ++end;
-      if (!among(kPlainUnits, lower_case(text.substr(0, end)))) return std::nullopt;
+      if (end < 3 || find_unit(text.substr(0, end)) == nullptr) return std::nullopt;
       add_word(text.substr(0, end), unit);
       text.remove_prefix(end);
       take_exponent(text, unit);
