@@ -1,4 +1,4 @@
-#include "verify/text/letter.h"
+#include "verify/text/text_graders.h"
 
 #include <algorithm>
 #include <cctype>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/math/compare/equal.h"
+#include "verify/math/compare/compare.h"
 #include "verify/math/exact/circuit.h"
 #include "verify/math/exact/exact.h"
 #include "verify/math/exact/lower.h"

@@ -1,4 +1,4 @@
-#include "verify/math/compare/equal.h"
+#include "verify/math/compare/compare.h"
 
 #include <algorithm>
 
@@ -253,7 +253,7 @@ std::optional<Finding> Comparer::sets_of_reals(Part gold, Part answer, int depth
 }
 
 // (2, 3\%) has one, (2\%, 3\%) two.
-size_t percents_in(Part p) {
+static size_t percents_in(Part p) {
   auto parts = children_of(p);
   return static_cast<size_t>(
       std::count_if(parts.begin(), parts.end(), [](Part c) { return c.kind() == Kind::percent; }));

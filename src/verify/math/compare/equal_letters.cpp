@@ -42,22 +42,22 @@ void keep_indices(std::string_view name, Names& into) {
 }
 
 // A variable as functions and solutions of differential equations have them.
-bool is_variable(std::string_view name) {
+bool is_argument(std::string_view name) {
   return (name.size() == 1 && std::string_view("xyztuvwrs").find(name[0]) != std::string_view::npos) || name == "theta";
 }
 
-bool has_variable(Part p) {
+bool has_argument(Part p) {
   auto names = symbols_of(*p.tree, p.id);
-  return std::any_of(names.begin(), names.end(), is_variable);
+  return std::any_of(names.begin(), names.end(), is_argument);
 }
 
 void keep_terms(Part sum, Names& into) {
   std::vector<Part> terms = sum.kind() == Kind::sum ? children_of(sum) : std::vector{sum};
   for (Part term : terms) {
     if (term.kind() == Kind::negate) term = term.child(0);
-    if (term.kind() == Kind::symbol && sum.kind() == Kind::sum && has_variable(sum)) into.emplace_back(term.text());
+    if (term.kind() == Kind::symbol && sum.kind() == Kind::sum && has_argument(sum)) into.emplace_back(term.text());
     if (term.kind() == Kind::quotient) term = term.child(0);
-    if (term.kind() != Kind::product || !has_variable(term)) continue;
+    if (term.kind() != Kind::product || !has_argument(term)) continue;
     for (const Part& factor : children_of(term)) {
       if (factor.kind() == Kind::symbol) into.emplace_back(factor.text());
     }
@@ -165,7 +165,7 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   auto capital = [](const std::string& n) { return one_of("ABCD", base_letter(n)); };
   auto added = [&](const std::string& n) {
     bool given =
-        n == "c" && g.free.size() > 1 + static_cast<size_t>(std::count_if(g.free.begin(), g.free.end(), is_variable));
+        n == "c" && g.free.size() > 1 + static_cast<size_t>(std::count_if(g.free.begin(), g.free.end(), is_argument));
     return holds(g.terms, n) && !holds(g.inner, n) && !holds(g.raised, n) && !given;  // c of ax^2 + bx + c
   };
   bool integration =

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "verify/math/compare/comparer.h"
 #include "verify/math/read/letters.h"
-#include "verify/math/read/unit_table.h"
+#include "verify/math/read/macros.h"
 
 namespace ucas::math {
 

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "verify/math/exact/balls.h"
-#include "verify/math/exact/modular.h"
-#include "verify/math/exact/proof.h"
 
 namespace ucas::math {
 

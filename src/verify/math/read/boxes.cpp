@@ -1,4 +1,4 @@
-#include "verify/math/read/boxes.h"
+#include "verify/math/read/extract.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/normalize.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 

@@ -107,8 +107,8 @@ constexpr uint8_t kLeftClosed = 1, kRightClosed = 2;
 namespace relation {
 constexpr char kEqual = '=', kNotEqual = '!', kLess = '<', kLessEqual = 'l', kGreater = '>', kGreaterEqual = 'g',
                kApproximately = '~', kIn = 'e', kNotIn = 'n', kSubset = 's', kCongruent = 'c', kSimilar = 'm',
-               kDivides = 'd', kArrow = 'a', kPerpendicular = 'p', kParallel = 'q', kImplies = 'i', kEquivalent = 'b',
-               kTwoWay = 'r';
+               kSameShape = 'k', kDivides = 'd', kArrow = 'a', kPerpendicular = 'p', kParallel = 'q', kImplies = 'i',
+               kEquivalent = 'b', kTwoWay = 'r';
 }
 
 struct Node {

@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "base/str.h"
-#include "verify/math/read/boxes.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/normalize.h"
-#include "verify/math/read/unit_table.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
@@ -48,7 +46,8 @@ std::string_view without_clause(std::string_view text) {
     size_t next = std::min(text.find_first_not_of(' ', end), text.size() - 1);
     bool sentence = comma && !in_words(kOther, word) && !(conjunction(word) != '\0' && !is_letter(text[next]));
     bool sum = i > 1 && text[i] == '(' && text[i - 1] == ' ' && text.find_first_of("+*=\\", i) != kNone;  // 72 (70 + 2)
-    if (sum || sentence || (apart && !verb && in_words(kClauses, word))) {
+    bool mark = (text[i] == '*' || text[i] == '_') && i + 1 < text.size() && text[i + 1] == text[i];  // __72__ clips
+    if (mark || sum || sentence || (apart && !verb && in_words(kClauses, word))) {
       std::string_view value = trim(text.substr(0, i));
       while (value.ends_with(',')) value = trim(value.substr(0, value.size() - 1));
       return value;

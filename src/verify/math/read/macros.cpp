@@ -44,7 +44,7 @@ constexpr CommandGroup kCommandGroups[] = {
     {relation, 'l', "le leq leqslant leqq"}, {relation, 'g', "ge geq geqslant geqq"}, {relation, '<', "lt"},
     {relation, '>', "gt"}, {relation, '!', "ne neq"}, {relation, '=', "eq triangleq coloneqq"},
     {relation, '~', "approx simeq doteq approxeq"}, {relation, 'e', "in"}, {relation, 'n', "notin"},
-    {relation, 's', "subset subseteq"}, {relation, 'c', "equiv"}, {relation, 'm', "cong sim propto"},
+    {relation, 's', "subset subseteq"}, {relation, 'c', "equiv"}, {relation, 'm', "sim propto"}, {relation, 'k', "cong"},
     {relation, 'a', "to rightarrow longrightarrow mapsto"}, {relation, 'p', "perp"},
     {relation, 'q', "parallel"}, {relation, 'i', "Rightarrow implies Longrightarrow"},
     {relation, 'b', "iff Leftrightarrow"}, {relation, 'r', "leftrightarrow"}, {relation, 'd', "divides"},
@@ -174,7 +174,7 @@ constexpr Word kConjunctions[] = {
 constexpr Multiplier kMultipliers[] = {
     {"tens", 1}, {"hundred", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
     {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"tenth deci", -1}, {"hundredth centi", -2},
-    {"thousandth milli permille permil", -3}, {"ppm micro", -6}, {"nano", -9}, {"dozen", 0, "12"}, {"score", 0, "20"},
+    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"dozen", 0, "12"}, {"score", 0, "20"},
     {"gross", 0, "144"}, {"fifth", 0, "1", "5"}, {"sixth", 0, "1", "6"}, {"seventh", 0, "1", "7"},
     {"eighth", 0, "1", "8"}, {"ninth", 0, "1", "9"},
 };

@@ -155,7 +155,6 @@ bool Parser::items(Items& out) {
     if (take_symbol('.') && peek().kind == TokenKind::end) break;
     Items gap;
     if (!connective(gap)) break;
-    out.separated = true;
     out.logic |= gap.logic;
     if (!gaps.empty()) gaps.back() = gap.connective;
     if (at_stop()) break;  // a trailing comma

@@ -206,7 +206,8 @@ Parser::TermReader::Step Parser::TermReader::operation() {
   if (p.is_symbol('*')) {
     bool cross = p.current().exponent == 1 && p.kind(factors.back()) == Kind::symbol;
     p.advance();
-    cross = cross && (p.is_command(Meaning::dressed) || p.peek().style == Style::bold);
+    cross = cross && (p.is_command(Meaning::dressed) || p.peek().style == Style::bold ||
+                      p.tree_.text(factors.back()) == "nabla");
     NodeId next = p.signed_factor();
     if (next == kNoNode) return refuse("a factor is missing");
     NodeId one = factors.size() == 1 ? p.scientific(factors[0], next) : kNoNode;
@@ -435,6 +436,7 @@ NodeId Parser::raised(NodeId base) {
   bool transposed = braced("T") && kind(base) == Kind::matrix;
   if (braced("th") || transposed) {  // 5^{th}
     advance(3);
+    if (!transposed && (is_word("root") || is_word("power"))) return fail("the ordinal of a root");
     return transposed ? make(Kind::call, {base}, Function::user, "transpose") : base;
   }
   NodeId exponent = argument(false);
@@ -456,8 +458,10 @@ NodeId Parser::postfix(NodeId base) {
     } else if (take_symbol('%')) {
       base = make(Kind::percent, {base});
     } else if (is_command(Meaning::degree)) {
+      bool composed = kind(base) == Kind::symbol && peek(1).kind == TokenKind::word;  // f \circ g
       advance();
-      base = make(Kind::degree, {base});
+      NodeId inner = composed ? factor() : kNoNode;
+      base = composed ? make(Kind::call, {base, inner}, Function::user, "circ") : make(Kind::degree, {base});
     } else if (is_symbol('\'') && kind(base) == Kind::number) {
       return fail("a prime behind a number");
     } else if (is_symbol('_') && kind(base) == Kind::number) {

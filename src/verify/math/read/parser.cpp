@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "verify/math/read/normalize.h"
 #include "verify/math/read/parser_impl.h"
 
 namespace ucas::math {

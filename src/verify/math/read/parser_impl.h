@@ -20,8 +20,8 @@
 
 #include "verify/math/read/letters.h"
 #include "verify/math/read/lexer.h"
+#include "verify/math/read/macros.h"
 #include "verify/math/read/parser.h"
-#include "verify/math/read/unit_table.h"
 
 namespace ucas::math {
 
@@ -44,8 +44,7 @@ class Parser {
   struct Items {
     std::vector<NodeId> nodes;
     Connective connective = Connective::comma;
-    bool separated = false;  // there was a connective
-    bool logic = false;      // \land or \lor was one
+    bool logic = false;  // \land or \lor was one
   };
   bool items(Items& out);
   bool arguments(Items& out);  // of a function, behind its bracket

@@ -1,4 +1,3 @@
-#include "verify/math/read/unit_table.h"
 
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
@@ -85,7 +84,8 @@ constexpr std::string_view kNever =
     "undefined infinity factorial inclusive exclusive below above least most greater fewer false true am pm "
     "negative positive nan none power option choice squared cubed dozen percentage double triple twice does "
     "otherwise et ou und oder vagy pas reciprocal inverse opposite hex hexadecimal octal binary non nem nicht sauf "
-    "moins fois demi mais hanem kiv\u00e9ve ezer mille millier milliers tausend hundert";
+    "moins fois demi mais hanem kiv\u00e9ve ezer mille mil mrd millier milliers tausend hundert halved doubled tripled "
+    "quadrupled halving doubling fold twofold threefold imaginary absolute complement conjugate pi off basis ish";
 // clang-format on
 
 // Parts of words beyond ASCII that change the number before them, deny it or offer another: Chinese numerals, "not",
@@ -135,6 +135,9 @@ const Unit* find_unit(std::string_view word) {
 
 bool never_unit(std::string_view word) {
   if (in_words(kNever, word) || number_word(word) >= 0) return true;
+  for (std::string_view part : {"illion", "illiard", "ilion", "iliard"}) {  // of any language
+    if (word.find(part) != std::string_view::npos) return true;
+  }
   if (static_cast<unsigned char>(word[0]) < 0x80) return false;
   // "different", "ways": of their characters one could deny or square
   std::string rest(word);
