@@ -8,7 +8,6 @@
 #include "base/text/fields.h"
 #include "cli/command.h"
 #include "verify/audit/explain.h"
-#include "verify/audit/verify_audit.h"
 #include "verify/audit/verify_report.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
