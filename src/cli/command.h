@@ -86,25 +86,11 @@ struct DeviceCheck {
   bool ok;
 };
 
-// What several ranks of one start are, and each of their calls (sharding/ranks_check.h).
-struct RanksReport {
-  struct Row {
-    std::string what;
-    int64_t bytes;
-    double seconds;
-    bool ok;
-  };
-  int64_t rank = 0, size = 1, on_host = 1;
-  std::vector<Row> rows;  // empty: one process
-};
-
-// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next three.
+// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
 int run_in_engine(const char* id, const Words& words);
 // What the engine knows of this machine, as (name, value) rows; loads the engine.
 std::vector<std::pair<std::string, std::string>> describe_engine();
 // Tries what a training needs of a device other than the CPU; refuses one that is not there.
 std::vector<DeviceCheck> check_device(const std::string& device);
-// Meets the other ranks of this start, where the environment says that there are some, and tries each call.
-RanksReport check_ranks_here(const std::string& device);
 
 }  // namespace ucas

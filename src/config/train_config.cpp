@@ -79,11 +79,6 @@ void TrainConfig::validate_settings() const {
     refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
                did_you_mean(name, trackers)));
   }
-  if (update.wire == Wire::bf16 && update.reduce == Reduce::micro) {
-    refuse(
-        "update.wire = \"bf16\" with update.reduce = \"micro\": its bits are those of f32 for any number of ranks; set "
-        "update.wire = \"f32\" or update.reduce = \"sum\"");
-  }
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
@@ -122,25 +117,15 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
       refuse(str("rollout.top_p, rollout.top_k and rollout.min_p", with,
                  ": servers do not say log-probs both before and after the cut; leave them at 1, 0 and 0"));
     }
-    const std::string by = str("rollout.weight_sync = \"", word_of(rollout.weight_sync), "\"");
-    if (rollout.weight_sync != WeightSyncBy::disk && rollout.backend != SampledBy::sglang) {
-      refuse(str(by, with, ": it joins no group of PyTorch's (docs/scale.md); leave it at \"disk\""));
-    }
-    if (rollout.weight_sync == WeightSyncBy::nccl && device == "cpu") {
-      refuse(str(by, " with device = \"cpu\": NCCL carries what lies on GPUs; choose \"gloo\" or \"disk\""));
-    }
     if (lora.rank > 0) {
       refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
     }
   } else {
-    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: say sglang or vllm");
-    if (rollout.weight_sync != WeightSyncBy::disk) {
-      refuse("rollout.weight_sync without servers: set rollout.backend = \"sglang\", or leave it at \"disk\"");
-    }
+    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: set rollout.backend = \"vllm\"");
     if (rollout.off_policy_steps > 0) {
       refuse(
           "rollout.off_policy_steps = 1 without servers would only move the sampling before the update: set it to 0, "
-          "or sample with servers (rollout.backend = \"sglang\" or \"vllm\")");
+          "or sample with servers (rollout.backend = \"vllm\")");
     }
   }
   if (rollout.stop_early) refuse.attempt([&] { refuse_early_stop(refuse); });
@@ -159,10 +144,6 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
 
 // A reference that moves reads the masters where the update leaves them.
 void TrainConfig::refuse_offload(Refusals& refuse) const {
-  if (update.shard == Shard::weights && reference.moves()) {
-    refuse(str("update.shard = \"weights\" with reference.sync_steps = ", reference.sync_steps,
-               ": a reference that moves needs whole weights of its own; set update.shard = \"gradients\""));
-  }
   if (update.offload == Offload::none || dtype != Dtype::bf16 || !reference.moves()) return;
   refuse(str("update.offload = \"", word_of(update.offload), "\" with reference.sync_steps = ", reference.sync_steps,
              ": a reference that moves reads master weights on the device; set update.offload = \"none\""));

@@ -254,7 +254,7 @@ std::vector<NamedTensor> tensors_saved(Model& model) {
   if (stored_dtype(model) == "bfloat16") {
     for (const Bf16Copy& copy : model.bf16_copies())
       for (NamedTensor& t : saved)
-        if (!copy.of_block && !has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
+        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
   }
   return saved;
 }

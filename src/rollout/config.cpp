@@ -33,14 +33,8 @@ void TrainRolloutConfig::fields(Fields& f) {
       "off_policy_steps", off_policy_steps, Range{0, 1},
       "steps off-policy: 1 = servers sample the next step during the update, with the weights from the start of the "
       "step");
-  f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
-           Effect::procedure);
-  f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",
-          Effect::bookkeeping);
-  f.choice("weight_sync", weight_sync,
-           "how SGLang servers get weights: disk (a directory that trainer and servers see), nccl (broadcast from rank "
-           "0's GPU to theirs), or gloo (broadcast through the hosts' memory)",
-           Effect::bookkeeping);
+  f.choice("backend", backend, "rollout backend: this program, or vLLM servers (docs/scale.md)", Effect::procedure);
+  f.field("servers", servers, "addresses of vLLM servers, such as http://127.0.0.1:8000", Effect::bookkeeping);
   f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
           Effect::bookkeeping);
   f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);

@@ -19,14 +19,9 @@ constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trai
 // Of the sampler's, the trainer computes every so many-th response, too.
 inline constexpr int64_t kCheckedOf = 16;
 
-// What becomes of prompts that passed the rule of collection beyond what their step trains on.
 // Who samples: this program, or servers of another one (rollout/served_rollout.h).
-enum class SampledBy { native, sglang, vllm };
-constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
-
-// How servers get weights: from a directory that they see, too, or in a group of c10d with this process.
-enum class WeightSyncBy { disk, nccl, gloo };
-constexpr std::array<const char*, 3> names(WeightSyncBy) { return {"disk", "nccl", "gloo"}; }
+enum class SampledBy { native, vllm };
+constexpr std::array<const char*, 2> names(SampledBy) { return {"native", "vllm"}; }
 
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
@@ -42,8 +37,7 @@ struct TrainRolloutConfig {
   bool stop_early = false;        // once it is certain which prompts a step trains on
   int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
   SampledBy backend = SampledBy::native;
-  std::vector<std::string> servers;  // their addresses
-  WeightSyncBy weight_sync = WeightSyncBy::disk;
+  std::vector<std::string> servers;     // their addresses
   std::string served_model;             // its name there; "" = the only one
   int64_t requests = 32;                // in flight
   int64_t retries = 10;                 // of one request

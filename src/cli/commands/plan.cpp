@@ -62,15 +62,6 @@ PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& optio
   return planned_models(config, found.config);
 }
 
-// What update.shard = "auto" takes, and whether a training takes what is asked for.
-void note_shard(TrainConfig& config, const PlannedModels& models, int64_t memory, PlanHead& head) {
-  if (std::string decided = decide_shard(config, models, memory); !decided.empty())
-    head.notes.push_back(std::move(decided));
-  const std::string why = why_not_by_weights(config, models);
-  if (config.update.shard == Shard::weights && models.ranks > 1 && !why.empty())
-    head.notes.push_back(str("update.shard = \"weights\": ucas train refuses it here: ", why));
-}
-
 // Takes the settings out that are this command's own.
 PlanOptions own_options(std::vector<Setting>& settings) {
   PlanOptions options;
@@ -129,7 +120,6 @@ int run_plan(const Words& words) {
   if (on_gpu) models.driver = driver_memory(device, options.gpus, config.update.reduce == Reduce::micro);
   head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
                    options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
-  note_shard(config, models, limits.memory, head);
   const MemoryPlan plan = plan_memory(config, models);
   const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);

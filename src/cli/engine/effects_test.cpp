@@ -169,7 +169,6 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"rollout.retries", Effect::bookkeeping},
                                                   {"rollout.request_timeout", Effect::bookkeeping},
                                                   {"rollout.patience", Effect::bookkeeping},
-                                                  {"rollout.weight_sync", Effect::bookkeeping},
                                                   {"rollout.weight_sync_tolerance", Effect::bookkeeping},
                                                   {"reward.command_seconds", Effect::bookkeeping},
                                                   {"reward.overlong_buffer", Effect::size},

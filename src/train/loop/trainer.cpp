@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/stop.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
@@ -19,7 +20,6 @@
 #include "train/collect/carry_over.h"
 #include "train/loop/step_words.h"
 #include "train/loop/validation.h"
-#include "train/loop/watched.h"
 #include "train/optimizer/schedule.h"
 #include "train/signals/logprobs.h"
 #include "train/state/checkpoint.h"
@@ -28,6 +28,33 @@
 namespace ucas {
 
 namespace {
+
+// Passes a training on to its observer, and tells the watchdog (base/process/activity) which phase of which step it is
+// in. Threads: one caller, and the watchdog's own.
+class WatchedTraining final : public TrainObserver {
+ public:
+  WatchedTraining(TrainObserver& observer, const RunConfig& config)
+      : observer_(observer), dog_(config.watchdog, config.watchdog_end) {}
+  void begin(const TrainStart& start) override {
+    step_ = start.step;
+    observer_.begin(start);
+  }
+  void phase(const std::string& what, const std::string& detail) override {
+    set_phase(str("step ", step_ + 1, ", ", what));
+    observer_.phase(what, detail);
+  }
+  void step(int64_t step, StepRow metrics, const TrainSample* sample) override {
+    step_ = step;
+    progressed();
+    observer_.step(step, metrics, sample);
+  }
+  void end() override { observer_.end(); }
+
+ private:
+  TrainObserver& observer_;
+  int64_t step_ = 0;
+  Watchdog dog_;
+};
 
 // lp, H, C and l of the old policy, which everything after sees.
 void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
@@ -162,33 +189,12 @@ Trainer::Trainer(Training& training)
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
   if (c.rollout.off_policy_steps > 0) {
     prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
-    if (!t_.ranks->alone()) {
-      beside_.ranks = t_.ranks->open_channel();
-      beside_.rollout = share_rollout(*t_.served, *beside_.ranks, false);
-      beside_.rewards = std::make_unique<Rewards>(c, t_.graders, *beside_.ranks, t_.external.get());
-    }
   }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
                                        " generation batches"));
   };
-}
-
-Collector Trainer::collector_beside() const {
-  if (!beside_.ranks) return collector_;
-  return {.config = collector_.config,
-          .data = collector_.data,
-          .rollout = *beside_.rollout,
-          .tokenizer = collector_.tokenizer,
-          .graders = collector_.graders,
-          .rewards = *beside_.rewards,
-          .stop_ids = collector_.stop_ids,
-          .answer_classes = collector_.answer_classes,
-          .should_stop = collector_.should_stop,
-          .on_batch = nullptr,
-          .ends = collector_.ends,
-          .agree = [ranks = beside_.ranks.get()](bool mine) { return ranks->any("whether to stop", mine); }};
 }
 
 // One step of Sec. 2. An abandoned one leaves no trace.
@@ -202,7 +208,7 @@ Trainer::Outcome Trainer::step() {
   if (made.out_of_prompts) return Outcome::out_of_prompts;
   if (number == 1) warn_of_unreadable(t_, made.stats);
   if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
-    prefetched_.begin(collector_beside(), number + 1, t_.state.cursor);
+    prefetched_.begin(collector_, number + 1, t_.state.cursor);
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     batch.seed = seed;
@@ -250,11 +256,9 @@ void Trainer::hand_over(StepRecord* record) {
   if (t_.served == nullptr || synced_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
-  const WholeWeights whole(t_.weights.get());  // rank 0 compares what the servers say with what they make of a text
   t_.optimizer->with_masters([&](const MasterValues& values) {
     t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
   });
-  t_.served->expect(t_.state.step);
   t_.ranks->barrier("handing weights over");
   synced_ = t_.state.step;
   record->metrics.set(metric::timing_hand_over, now_seconds() - began);
@@ -273,7 +277,6 @@ Collected Trainer::collect(StepRecord& record) {
     cursor = sampled.cursor;
     weights = step - 2;
   } else {
-    const WholeWeights whole(t_.served == nullptr ? t_.weights.get() : nullptr);
     made = collector_.collect(step, cursor);
   }
   if (made.stopped) return made;
@@ -328,7 +331,6 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .among = {.ranks = t_.ranks.get(),
                                                             .reduce = c.update.reduce,
                                                             .shard = c.update.shard,
-                                                            .wire = c.update.wire,
                                                             .owners = t_.optimizer->owners()}}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();

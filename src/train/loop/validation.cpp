@@ -39,7 +39,6 @@ void validate(const Training& t, StepRecord& record) {
   if (!t.ranks->alone()) {
     input.grade = [&](std::span<const GradeItem> items) { return grade_shared(t.graders, items, *t.ranks); };
   }
-  const WholeWeights whole(t.served == nullptr ? t.weights.get() : nullptr);
   EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
   if (!input.scored) return;
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);

@@ -118,6 +118,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add(kVersion, version());
   add("isa", kernels::isa());
   add("torch", torch_version());
+  // By micro-batches no bit depends on their number.
+  if (input.ranks > 1 && input.config.update.reduce == Reduce::sum) add("ranks of a sum", input.ranks);
   // Of ranks that divide the cores of a host: those of the host, whatever their number.
   const bool divided = cores_are_divided(input.config.threads);
   // Own GEMMs have one order of sums whatever the threads (docs/numerics.md); those off the CPU may not.

@@ -78,7 +78,6 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   const auto schedule = make_schedule(in.among, model, model.trainable(), doubles_of(pass.metrics));
   schedule->learn(pass.learning(), [&](int64_t micro) { pass.learn(micro); });
   schedule->read(pass.silent(), [&](int64_t micro) { pass.read(micro); });
-  if (pass.reads_policy()) accompany_others(model, in.among.ranks, pass.silent(), schedule->reads(pass.silent()));
   schedule->finish();
   if (in.record != nullptr) {
     if (in.among.several()) all_reduce(*in.among.ranks, pass.updates);
