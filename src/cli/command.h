@@ -33,8 +33,7 @@
   X(generate, engine, evaluate, "sample responses",                                                                    \
     "sample responses of a checkpoint to a prompt or to problem files")                                                \
   X(score, engine, evaluate, "log-probs, entropy", "compute per-token log-prob, entropy and confidence of responses")  \
-  X(verify, plain, evaluate, "grade answers", "grade answers against the right ones")                                  \
-  X(verify_run, plain, evaluate, "audit evaluation", "regrade an evaluation and compare with its run card")            \
+  X(verify, plain, evaluate, "grade answers", "grade answers, or a run's stored responses again")                      \
   X(compare, plain, evaluate, "runs, significance", "compare runs, with significance tests")                           \
   X(report, plain, inspect, "runs as HTML page", "write run directories as one HTML page: results, curves, responses") \
   X(diagnose, plain, inspect, "why reward fell", "find common failure modes; compare confidence measures for UCAS")    \

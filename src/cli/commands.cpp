@@ -63,6 +63,9 @@ const Command& find_command(const std::string& name) {
     throw Error(
         ErrorKind::usage,
         "convert is the Python package's: `python -m ucas.convert FILE.gguf DIR` makes a checkpoint of a GGUF file");
+  if (name == "verify-run" || name == "verify_run") {
+    throw Error(ErrorKind::usage, "verify-run is gone; use `ucas verify RUN`");
+  }
   throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
                                     "; `ucas --help` lists the commands"));
 }

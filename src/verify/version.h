@@ -1,5 +1,5 @@
-// Which grader gave a verdict. Run cards state it (records/card.h), so that verdicts of different times can be told
-// apart from tampered ones.
+// Which grader gave a verdict. Evaluations state it (records/asked.h), so that verdicts of different times can be told
+// apart.
 #pragma once
 
 namespace ucas {

@@ -3,7 +3,6 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "records/card.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "records/run/manifest.h"
@@ -19,32 +18,6 @@ void copy_as_seed(const std::string& folder, const std::string& target, const st
   const std::string name = path_join(folder, target);
   make_directories(name);
   write_file(path_join(name, str("written-", list_directory(name).size())), read_file(from));
-}
-
-void write_card_seed(const std::string& folder, const std::string& at) {
-  const std::string eval = path_join(at, "eval"), model = path_join(at, "model");
-  make_directories(eval);
-  make_directories(model);
-  write_file(path_join(model, "config.json"), R"({"hidden_size": 64, "eos_token_id": [3, 5]})");
-  write_file(path_join(model, "model.safetensors"), "weights");
-  write_file(path_join(at, "sums.jsonl"), "{}\n");
-  for (const char* ending : {".outputs.jsonl", ".jsonl", ".json"}) write_file(path_join(eval, str("t", ending)), "{}");
-  CardInput input;
-  input.machine.isa = "avx2";
-  input.model = model;
-  input.model_files = hash_model_files(model);
-  CardBenchmark& sums = input.benchmarks.emplace_back();
-  sums.name = "sums";
-  sums.title = "Sums";
-  sums.files = {path_join(at, "sums.jsonl")};
-  sums.prompt_template.name = "plain";
-  sums.prompt_template.text = "{problem}";
-  sums.stop_ids = {3, 5};
-  sums.max_tokens = 32;
-  Problem problem;
-  problem.id = "1", problem.source = "sums", problem.text = "1+1?", problem.gold = {"2"};
-  write_card(input, {}, {&problem, 1}, eval, "t");
-  copy_as_seed(folder, "card", path_join(eval, "t.card.json"));
 }
 
 void write_output_seed(const std::string& folder) {
@@ -87,7 +60,6 @@ void write_seeds(const std::string& folder) {
   state.fingerprint = "0123";
   make_directories(path_join(folder, "state"));
   write_file(path_join(folder, "state/written"), state.json());
-  write_card_seed(folder, path_join(place.path(), "card"));
   write_output_seed(folder);
 }
 

@@ -71,12 +71,11 @@ ALLOWED = {
     "explain": "core sections verify objective/* methods config",
     "plan": "core results sections kernels hf sampling methods config",
     "compare": "core sections objective/* verify stats results records records/run config",
-    "report/causes": "core stats results records records/run",
-    "report": "core stats results records records/run compare config sections report/causes",
+    "report": "core stats results records records/run compare config sections",
     "report/svg": "stats report",
     "report/figures": "core stats results records records/run compare config report report/svg",
-    "report/page": "core methods stats results records records/run compare config report report/svg report/causes report/figures",
-    "progress": "core stats results records records/run report report/causes",
+    "report/page": "core methods stats results records records/run compare config report report/svg report/figures",
+    "progress": "core stats results records records/run report",
     "sharding": "core verify kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
@@ -108,7 +107,7 @@ ALLOWED = {
     "cli/options": "core sections hf data data/tasks config",
     "cli": "core sections hf text/* data/rows records records/run config study cli/options",
     "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats results records records/run compare objective/* methods config explain plan "
-                    "evaluate evaluate/sources evaluate/results report report/causes progress study cli cli/options",
+                    "evaluate evaluate/sources evaluate/results report progress study cli cli/options",
     "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
                   "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",
 }

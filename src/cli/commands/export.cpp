@@ -10,7 +10,6 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/results/card_check.h"
 #include "hf/adapter.h"
 #include "hf/hub.h"
 #include "records/run/manifest.h"
@@ -74,44 +73,40 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
                             : "no whole checkpoint yet"));
 }
 
-// An evaluation of exactly these files, by its run card.
-bool is_of(const Card& card, const std::vector<CardFile>& files) {
-  return std::ranges::all_of(files, [&](const CardFile& file) {
-    return std::ranges::any_of(card.model_files, [&](const CardFile& known) {
-      return known.name == file.name && known.sha256 == file.sha256;
-    });
-  });
+// An evaluation of exactly these files.
+bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
+  return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
+           return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
+         });
 }
 
-std::vector<CardedEvaluation> evaluations_of(const std::string& run, const std::vector<std::string>& others,
-                                             const std::vector<CardFile>& files) {
-  std::vector<CardedEvaluation> found;
+std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::vector<std::string>& others,
+                                             const std::vector<ModelFile>& files) {
+  std::vector<EvaluatedWeights> found;
   std::vector<std::string> folders = {run};
   folders.insert(folders.end(), others.begin(), others.end());
   for (const std::string& folder : folders) {
-    size_t before = found.size();
-    const std::string eval = path_join(folder, "eval");
-    for (const std::string& name : is_directory(eval) ? carded_evaluations(folder) : Words{}) {
-      const Card card = read_card(path_join(eval, name + ".card.json"));
-      std::vector<std::string> missing, remarks;
-      if (is_of(card, files)) found.push_back({read_evaluation(eval, name, missing, remarks), card.made});
+    const size_t before = found.size();
+    const RunRecord record = read_run(folder);
+    for (const EvalRecord& evaluation : record.evaluations) {
+      if (is_of(evaluation, files)) found.push_back({evaluation, record.environment("started")});
     }
     if (found.size() > before || folder == run) continue;
     throw Error(ErrorKind::path,
                 str(printable(folder, 400),
-                    ": no evaluation of these weights: expected eval/NAME.card.json that names the SHA-256 of "
-                    "this checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
+                    ": no evaluation of these weights: expected eval/NAME.json that names the SHA-256 of this "
+                    "checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
   }
   return found;
 }
 
 // What --hub says, and what embedded benchmarks say of themselves.
 std::map<std::string, std::string> hub_ids(const std::vector<std::string>& said,
-                                           const std::vector<CardedEvaluation>& evaluations) {
+                                           const std::vector<EvaluatedWeights>& evaluations) {
   std::map<std::string, std::string> ids;
   const std::vector<std::string> embedded = embedded_stems("benchmarks/");
   std::vector<std::string> sources;
-  for (const CardedEvaluation& e : evaluations) {
+  for (const EvaluatedWeights& e : evaluations) {
     for (const auto& [source, numbers] : e.figures.by_source) {
       sources.push_back(source);
       if (e.figures.suite.empty() || std::ranges::find(embedded, source) == embedded.end()) continue;
@@ -174,7 +169,7 @@ int run_export(const Words& words) {
   write_file(path_join(partial.path(), "README.md"), model_card(card, record));
   const std::string results = path_join(partial.path(), ".eval_results");
   int64_t written = 0;
-  for (const CardedEvaluation& e : card.evaluations) {
+  for (const EvaluatedWeights& e : card.evaluations) {
     const std::string text = eval_results(card, e);
     if (text.empty()) continue;
     make_directories(results);

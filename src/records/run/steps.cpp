@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "core/metrics.h"
 #include "stats/spread.h"
@@ -28,13 +30,24 @@ void check_size(const StepTable& table, const JsonObject& row) {
 
 bool known(double value) { return !std::isnan(value); }
 
+// A data source may have any name, a file's even one that is no UTF-8.
+std::string key_text(const std::string& name) {
+  return json_text(valid_utf8(name) ? name : printable(name, 4 * name.size()));
+}
+
 }  // namespace
 
 std::string step_line(std::span<const std::pair<std::string, double>> values) {
   std::string line = "{";
+  std::set<std::string> keys;
   for (const auto& [name, value] : values) {
+    const std::string key = key_text(name);
+    if (!keys.insert(key).second) {
+      throw Error(ErrorKind::config, str("two metrics have the name ", printable(key, 200), " in steps.jsonl; ",
+                                         "rename one of the data sources or parts of the reward"));
+    }
     if (line.size() > 1) line += ", ";
-    line += str("\"", name, "\": ");
+    line += key + ": ";
     if (!std::isfinite(value)) {
       line += "null";
     } else if (value == std::floor(value) && std::abs(value) < 1e15) {

@@ -18,7 +18,7 @@
 #include "hf/safetensors.h"
 #include "model/stored.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "train/optimizer/dynamic_map.h"
 
 namespace ucas {

@@ -14,7 +14,7 @@
 #include "hf/adapter.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
-#include "records/card.h"
+#include "records/asked.h"
 #include "rollout/policy.h"
 
 namespace ucas {

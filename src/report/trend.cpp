@@ -1,9 +1,9 @@
-#include "report/causes/trend.h"
-
-#include "core/metrics.h"
+#include "report/trend.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "core/metrics.h"
 
 namespace ucas {
 
@@ -64,7 +64,10 @@ void judge_validations(const StepTable& table, const KnownSteps& series, Trend& 
   trend.low = b - a - half;
   trend.high = b - a + half;
   trend.course = trend.low > 0 ? Course::rose : trend.high < 0 ? Course::fell : Course::flat;
-  if (trend.course == Course::fell) trend.since = trend.last_step;
+  if (trend.course != Course::fell) return;
+  size_t i = series.size() - 1;
+  while (i > 0 && series.value[i - 1] < (trend.first + trend.last) / 2) --i;
+  trend.since = series.step[i];
 }
 
 }  // namespace

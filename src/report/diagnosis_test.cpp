@@ -1,3 +1,5 @@
+#include "report/diagnosis.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "base/str.h"
 #include "config/train_config.h"
 #include "records/run/run_directory.h"
-#include "report/causes/find.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
@@ -65,16 +66,15 @@ struct Planted {
 
 // The accuracy and what counts with it fall, as they would.
 void fall(Row& row) {
-  for (const char* key : {"critic/score/mean", "train/accuracy", "val-core/test/acc/mean@1", "rewards/answer/mean"}) {
-    row[key] = 0.2;
-  }
+  for (const char* key : {"critic/score/mean", "train/accuracy", "rewards/answer/mean"}) row[key] = 0.2;
 }
 
-// One case for each row of the table.
+// One case for each rule of the table.
 const std::vector<Planted>& planted() {
   static const std::vector<Planted> kPlanted = {
       {"Entropy collapse", [](Row& r, double) { fall(r), r["actor/entropy"] = 0.01; }},
       {"Dead groups", [](Row& r, double) { r["train/dead_groups"] = 0.9, r["train/solve_all"] = 0.85; }},
+      {"Dead groups", [](Row& r, double) { r["train/empty_steps"] = 2; }},
       {"No right answer",
        [](Row& r, double) {
          fall(r);
@@ -85,36 +85,11 @@ const std::vector<Planted>& planted() {
       {"Unparseable answers", [](Row& r, double) { fall(r), r["verifier/unparseable_share"] = 0.5; },
        [](StoredResponse& o) { o.verdict = VerdictKind::unparseable; }},
       {"Sampler/trainer mismatch", [](Row& r, double) { fall(r), r["rollout/logprob_diff_max"] = 2.5; }},
-      {"Numbers that are not finite", [](Row& r, double after) { r["actor/pg_loss"] = after == 3 ? kUnknown : 0.1; }},
-      {"Skipped steps", [](Row& r, double) { r["train/skipped_steps"] = 1; }},
-      {"Empty steps", [](Row& r, double) { r["train/empty_steps"] = 2; }},
-      {"Entropy explosion", [](Row& r, double) { fall(r), r["actor/entropy"] = 4; }},
-      {"Gradient spike", [](Row& r, double after) { r["actor/grad_norm"] *= after == 0 ? 40 : 1; }},
-      {"Learning rate jump", [](Row& r, double) { r["actor/lr"] = 1e-4; }},
-      {"Updates too large", [](Row& r, double) { fall(r), r["actor/ppo_kl"] = 0.4; }},
-      {"KL to the reference", [](Row& r, double) { fall(r), r["actor/kl_loss"] = 6; }},
-      {"KL in the reward", [](Row& r, double) { fall(r), r["actor/reward_kl_penalty"] = 6; }},
-      {"Tokens rejected", [](Row& r, double) { r["rollout/rejected_share"] = 0.8; }},
-      {"Verifier over budget", [](Row& r, double) { fall(r), r["verifier/over_budget_share"] = 0.3; },
-       [](StoredResponse& o) { o.verdict = VerdictKind::over_budget, o.reason = "out of time"; }},
-      {"Format paid without an answer",
-       [](Row& r, double) {
-         for (const char* key : {"train/accuracy", "val-core/test/acc/mean@1", "rewards/answer/mean"}) r[key] = 0.2;
-         r["rewards/format/mean"] = 0.99, r["critic/score/mean"] = 0.9;
-       },
+      {"Unstable updates", [](Row& r, double after) { r["actor/pg_loss"] = after == 0 ? kUnknown : 0.1; }},
+      {"Unstable updates", [](Row& r, double) { r["train/skipped_steps"] = 1; }},
+      {"Unstable updates", [](Row& r, double) { fall(r), r["actor/ppo_kl"] = 0.4; }},
+      {"Validation fell", [](Row& r, double) { r["val-core/test/acc/mean@1"] = 0.2; },
        [](StoredResponse& o) { o.score = 0.2; }},
-      {"Length growth", [](Row& r, double) { fall(r), r["response_length/mean"] = 900; },
-       [](StoredResponse& o) { o.tokens = 900; }},
-      {"Length collapse", [](Row& r, double) { fall(r), r["response_length/mean"] = 30; }},
-      {"Repeated text", [](Row& r, double) { fall(r); },
-       [](StoredResponse& o) {
-         o.response = str("So x = ", o.sample, ".");
-         for (int i = 0; i < 40; ++i) o.response += " so so";
-       }},
-      {"Identical responses", [](Row& r, double) { fall(r); }, [](StoredResponse& o) { o.response = "\\boxed{7}"; }},
-      {"Too few groups", [](Row& r, double) { r["train/groups_trained"] = 3; }},
-      {"Few tokens with an advantage", [](Row& r, double) { r["train/taught_token_share"] = 0.01; }},
-      {"Overfitting", [](Row& r, double after) { r["val-core/test/acc/mean@1"] = 0.45 - 0.02 * after; }},
   };
   return kPlanted;
 }
@@ -151,56 +126,56 @@ class causes : public ::testing::Test {
     o.score = i == 0 ? 0 : 1, o.reward = o.score, o.advantage = 0;
     return o;
   }
-  static Causes of(const std::string& path) {
+  static RunDiagnosis of(const std::string& path) {
     const RunRecord run = read_run(path);
     std::vector<std::string> remarks;
-    return find_causes(run, read_stored(path, remarks));
+    return diagnose_run(run, read_stored(path, remarks));
   }
   testing::TemporaryDirectory root_;
   int made_ = 0;
 };
 
-std::vector<std::string> titles(const Causes& causes) {
+std::vector<std::string> titles(const RunDiagnosis& diagnosis) {
   std::vector<std::string> all;
-  for (const Cause& cause : causes.found) all.emplace_back(cause.kind->title);
+  for (const Cause& cause : diagnosis.found) all.push_back(cause.sign.row->title);
   return all;
 }
 
 TEST_F(causes, a_healthy_run_has_none_though_everything_was_looked_for) {
-  const Causes found = of(make(nullptr));
+  const RunDiagnosis found = of(make(nullptr));
   EXPECT_EQ(titles(found), std::vector<std::string>{});
-  EXPECT_EQ(found.unlooked, std::vector<std::string>{});
-  EXPECT_EQ(found.quiet.size(), cause_kinds().size());
-  EXPECT_TRUE(found.risen());
+  EXPECT_TRUE(found.blind.empty());
+  EXPECT_EQ(found.quiet.size(), sign_rows().size());
   EXPECT_EQ(found.fallen(), nullptr);
 }
 
-TEST_F(causes, every_cause_of_the_table_is_named_where_it_alone_is_planted_and_since_when) {
-  std::set<std::string> cases;
+TEST_F(causes, every_sign_of_the_table_is_named_where_it_alone_is_planted_and_since_when) {
+  std::set<const SignRule*> stood;
   for (const Planted& cause : planted()) {
-    cases.insert(cause.title);
-    const Causes found = of(make(&cause));
+    const RunDiagnosis found = of(make(&cause));
     EXPECT_EQ(titles(found), std::vector<std::string>{cause.title});
     ASSERT_FALSE(found.found.empty()) << cause.title;
     const Cause& first = found.found[0];
-    const double late = cause.title == std::string("Numbers that are not finite") ? 3
-                        : cause.title == std::string("Overfitting")               ? first.since - kFrom
-                                                                                  : 0;
-    EXPECT_EQ(first.since, static_cast<double>(kFrom) + late) << cause.title;
-    EXPECT_FALSE(first.note) << cause.title;
-    ASSERT_FALSE(first.kind->remedies.empty()) << cause.title;
-    EXPECT_FALSE(std::string(first.kind->meaning).empty()) << cause.title;
-    if (cause.respond && first.kind->responses != ShownBy::none) {
+    stood.insert(first.sign.rule);
+    EXPECT_EQ(first.sign.since, static_cast<double>(kFrom)) << cause.title;
+    EXPECT_FALSE(first.sign.note) << cause.title;
+    EXPECT_FALSE(first.sign.what.empty()) << cause.title;
+    EXPECT_FALSE(first.evidence.empty()) << cause.title;
+    if (cause.respond) {
       ASSERT_FALSE(first.shown.responses.empty()) << cause.title;
       ASSERT_FALSE(first.shown.problems.empty()) << cause.title;
       EXPECT_GE(first.shown.responses[0].step, kFrom) << cause.title;
     }
   }
-  for (const CauseKind& kind : cause_kinds()) EXPECT_TRUE(cases.contains(kind.title)) << kind.title;
+  for (const SignRow& row : sign_rows()) {
+    for (const SignRule& rule : row.rules) {
+      EXPECT_TRUE(rule.kind == SignRuleKind::none || stood.contains(&rule)) << row.title << ": " << rule.key;
+    }
+  }
 }
 
 TEST_F(causes, evidence_is_the_mean_of_ten_steps_before_and_of_the_last_ten) {
-  const Causes found = of(make(&planted()[3]));  // Length clipping
+  const RunDiagnosis found = of(make(&planted()[4]));  // Length clipping
   const Evidence& e = found.found[0].evidence[0];
   EXPECT_EQ(e.key, "response_length/clip_ratio");
   double before = 0;
@@ -213,9 +188,9 @@ TEST_F(causes, evidence_is_the_mean_of_ten_steps_before_and_of_the_last_ten) {
 
 TEST_F(causes, low_entropy_is_a_note_where_the_reward_rose_and_stays) {
   const Planted success{"Entropy collapse", [](Row& r, double) { r["actor/entropy"] = 0.01; }};
-  const Causes found = of(make(&success));
+  const RunDiagnosis found = of(make(&success));
   ASSERT_EQ(found.found.size(), 1u);
-  EXPECT_TRUE(found.found[0].note);
+  EXPECT_TRUE(found.found[0].sign.note);
 }
 
 TEST_F(causes, what_began_before_the_fall_comes_first_and_what_always_was_explains_none) {
@@ -227,32 +202,33 @@ TEST_F(causes, what_began_before_the_fall_comes_first_and_what_always_was_explai
   const std::string run = make(&two);
   RunRecord record = read_run(run);
   std::ranges::fill(record.steps.column["train/dead_groups"], 0.9);
-  const Causes found = find_causes(record, {});
+  const RunDiagnosis found = diagnose_run(record, {});
   ASSERT_EQ(titles(found),
-            (std::vector<std::string>{"Updates too large", "Unparseable answers", "Dead groups", "Length clipping"}));
+            (std::vector<std::string>{"Unstable updates", "Unparseable answers", "Dead groups", "Length clipping"}));
   EXPECT_EQ(found.fallen()->since, kFrom + 5);
   EXPECT_TRUE(found.found[2].always);
-  EXPECT_EQ(found.unlooked, (std::vector<std::string>{"Repeated text", "Identical responses"}));
 }
 
-TEST_F(causes, every_remedy_is_an_option_of_a_training) {
+TEST(signs, every_remedy_is_an_option_of_a_training_and_every_text_says_what_to_do) {
   std::set<std::string> keys;
   for (const FieldValue& field : fields_of(TrainConfig{})) keys.insert(field.key);
-  for (const CauseKind& kind : cause_kinds()) {
-    for (const CauseRemedy& remedy : kind.remedies) EXPECT_TRUE(keys.contains(remedy.option)) << remedy.option;
+  for (const SignRow& row : sign_rows()) {
+    EXPECT_FALSE(row.title.empty() || row.meaning.empty() || row.tries.empty()) << row.title;
+    for (const std::string& text : row.tries) EXPECT_TRUE(keys.contains(text.substr(0, text.find(": ")))) << text;
   }
 }
 
-TEST_F(causes, every_cause_reads_declared_numbers_and_says_when_it_stands) {
-  for (const CauseKind& kind : cause_kinds()) {
-    const std::string key = kind.key;
-    const bool stored = key.starts_with("stored/"), none = key.empty();
-    EXPECT_TRUE(stored || none || find_metric(key) != nullptr) << key;
-    for (const char* also : kind.also) EXPECT_NE(find_metric(also), nullptr) << also;
-    EXPECT_NE(when_of(kind), "") << kind.title;
+TEST(signs, every_row_reads_declared_numbers_and_says_when_it_stands) {
+  for (const SignRow& row : sign_rows()) {
+    for (const SignRule& rule : row.rules) {
+      EXPECT_TRUE(rule.key.empty() || find_metric(rule.key) != nullptr) << rule.key;
+    }
+    for (const std::string& also : row.also) EXPECT_NE(find_metric(also), nullptr) << also;
+    EXPECT_NE(when_of(row), "") << row.title;
   }
-  EXPECT_EQ(when_of(cause_kind("Dead groups")), "mean of the last 10 `train/dead_groups` above 50 %");
-  EXPECT_EQ(when_of(cause_kind("Updates too large")), "`actor/ppo_kl` of a step beyond 0.05 nats");
+  EXPECT_EQ(when_of(row_of(Sign::dead_groups)),
+            "mean of the last 10 `train/dead_groups` above 50 %, or `train/empty_steps` above 0");
+  EXPECT_EQ(when_of(row_of(Sign::mismatch)), "`rollout/logprob_diff_max` of a step beyond 0.001 nats");
 }
 
 TEST_F(causes, the_tokens_are_those_that_moved_most_and_had_an_advantage) {
@@ -280,20 +256,6 @@ TEST_F(causes, the_tokens_are_those_that_moved_most_and_had_an_advantage) {
   EXPECT_TRUE(tokens_of(ShownIn::sure, data).empty());  // no entropy was kept
 }
 
-TEST(repeats_itself, is_said_of_loops_and_not_of_working_out) {
-  std::string loop = "Let us see.", words = "We add three and four.", working;
-  for (int i = 0; i < 30; ++i) {
-    loop += "aaa";
-    words += " and then we add it";
-    working += str("a", i, " = ", i * 7, " + ", i, " = ", i * 8, "\n");
-  }
-  EXPECT_TRUE(repeats_itself(loop));
-  EXPECT_TRUE(repeats_itself(words));
-  EXPECT_FALSE(repeats_itself(working));
-  EXPECT_FALSE(repeats_itself("so so so so"));
-  EXPECT_FALSE(repeats_itself(""));
-}
-
 TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   StepTable table;
   table.step = {0, 10, 20};
@@ -311,6 +273,13 @@ TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   EXPECT_NEAR(trend.high, 0.803, 0.002);
   table.column["val-core/small/acc/mean@1"] = {0.25, 0.3, 0.3};
   EXPECT_EQ(trend_of(table, "val-core/*/acc/mean@1").course, Course::flat);
+  table.column["val-core/small/acc/mean@1"] = {0.5, 0.25, 0.25};
+  trend = trend_of(table, "val-core/*/acc/mean@1");
+  EXPECT_EQ(trend.course, Course::fell);
+  EXPECT_EQ(trend.since, 10) << "the first low one";
+  const Signs signs = find_signs(table);
+  ASSERT_EQ(signs.found.size(), 1u);
+  EXPECT_EQ(signs.found[0].what, "validation accuracy fell from 50.0 % (its best, at step 0) to 25.0 %, since step 10");
 }
 
 TEST(trend_of, scatter_alone_is_flat_and_a_fall_says_its_best_and_its_step) {
