@@ -14,7 +14,6 @@
 #include "cli/options/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"
-#include "study/engine/embedded_base.h"
 #include "study/engine/runs.h"
 
 namespace ucas {
