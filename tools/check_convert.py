@@ -81,7 +81,7 @@ def main():
         ids = [e.ids for e in mine.encode_batch(texts, add_special_tokens=False)]
         with open(os.path.join(work, "ids.jsonl"), "w") as file:
             file.writelines(json.dumps({"text": t, "ids": i}) + "\n" for t, i in zip(texts, ids))
-        done = subprocess.run([a.ucas, "tokenize", "--tokenizer", made["f32"], "--check", os.path.join(work, "ids.jsonl")], capture_output=True, text=True)
+        done = subprocess.run([a.ucas, "check", made["f32"], "--ids", os.path.join(work, "ids.jsonl")], capture_output=True, text=True)
         say(done.returncode == 0, f"{len(texts)} texts, {sum(map(len, texts)):,} characters: ids of ucas and tokenizers: {(done.stdout + done.stderr).strip()[-200:]}")
         backend = theirs.backend_tokenizer
         with open(os.path.join(made["f32"], "tokenizer.json")) as file:

@@ -91,7 +91,7 @@ def make_models(ucas, root):
         made.append((name, out, pre))
     base, adapter, merged = made[0][1], os.path.join(root, "adapter"), os.path.join(root, "merged")
     run(ucas, "sft", "--model", base, "--lora.rank", "4", "--dtype", "bf16", *train, "--steps", "5", "--out", adapter)
-    run(ucas, "merge", adapter, "--out", merged)
+    run(ucas, "export", adapter, "--out", merged)
     return [*made, ("qwen2, adapter merged", merged, made[0][2])]
 
 

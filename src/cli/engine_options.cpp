@@ -50,7 +50,6 @@ std::string options_demo() {
 }
 std::string options_sft() { return options_help(SftOptions{}); }
 std::string options_generate() { return options_help(GenerateOptions{}); }
-std::string options_merge() { return options_help(MergeOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
 std::string options_replay() { return options_help(ReplayOptions{}); }

@@ -119,7 +119,7 @@ std::vector<GgufEntry> entries_of(const ModelConfig& config, const std::string& 
 void export_gguf(const std::string& directory, const std::string& path, const std::string& name, GgufStorage storage) {
   if (is_adapter(directory)) {
     refuse_export(directory,
-                  str("an adapter; `ucas merge ", printable(directory, 200),
+                  str("an adapter; `ucas export ", printable(directory, 200),
                       " --out WHOLE` adds it to its base, and `ucas export WHOLE --format gguf` takes that"));
   }
   const ModelConfig config = read_model_config(directory);

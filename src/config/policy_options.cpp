@@ -66,8 +66,6 @@ void ScoreOptions::fields(Fields& f) {
   machine.fields(f);
 }
 
-void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to create; must not exist"); }
-
 void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "suite, benchmark, or file that describes one, such as math5");
   f.field("data", data, OptionNames::evaluation_data,

@@ -51,11 +51,6 @@ struct ScoreOptions {
   void fields(Fields& f);
 };
 
-struct MergeOptions {
-  std::string out;
-  void fields(Fields& f);
-};
-
 struct EvaluateOptions {
   std::string suite, name, models;
   std::vector<std::string> data, labels, server, responses;

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
-#include "base/files/file.h"
 #include "base/str.h"
 #include "config/prompt_choice.h"
 #include "config/stop_bound.h"
@@ -422,25 +420,4 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   return config;
 }
 
-std::vector<Setting> read_config_file(const std::string& path_or_name) {
-  if (!exists(path_or_name)) {
-    if (auto text = embedded(str("configs/", path_or_name, ".toml"))) {
-      return parse_toml(std::string(*text), path_or_name + ".toml");
-    }
-    const std::vector<std::string> names = embedded_stems("configs/");
-    if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
-      std::vector<std::string> own;  // of the method that was named
-      for (const std::string& name : names) {
-        if (name.starts_with(path_or_name + "-")) own.push_back(name);
-      }
-      const std::string instead =
-          own.empty() ? str(did_you_mean(path_or_name, names), "; `ucas configs` lists all ", names.size())
-                      : str("; of that method there are ", join(own, ", "), ", and --method ", path_or_name,
-                            " takes the method alone");
-      throw Error(ErrorKind::path,
-                  str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
-    }
-  }
-  return read_toml(path_or_name);
-}
 }  // namespace ucas

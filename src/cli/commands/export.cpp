@@ -181,9 +181,13 @@ int run_export(const Words& words) {
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage,
-                "give one run directory, or with --format gguf a checkpoint; see `ucas export --help`");
+                "give one run directory or adapter, or with --format gguf a checkpoint; see `ucas export --help`");
   if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the model goes");
   check_output(options.out);
+  if (const std::string adapter = checkpoint_directory(line.positionals[0]);
+      options.format == ExportFormat::safetensors && find_adapter(adapter)) {
+    return run_in_engine("merge", {adapter, options.out});
+  }
   if (const std::string directory = checkpoint_directory(line.positionals[0]);
       options.format == ExportFormat::gguf && !exists(path_join(directory, "config.toml"))) {
     return export_checkpoint(options, directory);

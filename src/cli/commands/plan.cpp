@@ -8,6 +8,7 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "plan/known_models.h"
 #include "plan/micro_batch.h"
 #include "plan/step_time.h"

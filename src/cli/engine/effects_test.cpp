@@ -11,6 +11,7 @@
 #include "base/files/hash.h"
 #include "base/str.h"
 #include "compare/groups.h"
+#include "config/config_file.h"
 #include "explain/explain.h"
 #include "methods/registry.h"
 #include "study/engine/plan.h"

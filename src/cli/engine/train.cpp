@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
 #include "hf/reasoning_gym.h"

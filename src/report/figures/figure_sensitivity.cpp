@@ -5,9 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/files/embedded.h"
 #include "base/str.h"
-#include "base/text/fields.h"
+#include "config/config_file.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"
 #include "report/svg/svg_chart.h"
@@ -25,14 +24,12 @@ double number(const std::string& text) {
 
 // The value of the paper's configuration of this method, as far as one is among the embedded ones.
 double paper_value(const std::string& method, const std::string& key) {
-  auto text = embedded(str("configs/", method, "-paper-7b.toml"));
-  if (!text) return kUnknown;
-  for (const Setting& setting : parse_toml(std::string(*text), "embedded")) {
-    if (setting.key != key) continue;
-    if (const double* value = std::get_if<double>(&setting.value)) return *value;
-    if (const int64_t* value = std::get_if<int64_t>(&setting.value)) return static_cast<double>(*value);
-  }
-  return kUnknown;
+  const std::vector<std::string> names = config_names();
+  const std::string name = method + "-paper-7b";
+  if (std::ranges::find(names, name) == names.end()) return kUnknown;
+  const ConfigFile config = read_config(name);
+  const auto value = std::ranges::find(config.values, key, &ConfigValue::key);
+  return value == config.values.end() ? kUnknown : number(value->value);
 }
 
 std::string last_word(const std::string& key) { return key.substr(key.rfind('.') + 1); }

@@ -100,7 +100,7 @@ class Trackers::Watch {
   }
 
   std::string later(const Child& child) const {
-    return str("`ucas track ", printable(run_, 300), " --to ", child.name, "` sends what it lacks");
+    return str("`python -m ucas.track ", printable(run_, 300), " --to ", child.name, "` sends what it lacks");
   }
 
   bool all_ended() {
