@@ -31,7 +31,8 @@ enum class Shard { moments, gradients, weights, automatic };
 constexpr std::array<const char*, 4> names(Shard) { return {"moments", "gradients", "weights", "auto"}; }
 constexpr bool shards_gradients(Shard shard) { return shard != Shard::moments; }
 
-struct OptimizerConfig {  // defaults: verl's actor
+// Defaults: verl's actor. What has no option here is a constant of RL; SFT has a schedule of its own.
+struct OptimizerConfig {
   double lr = 1e-6;
   OptimizerKind kind = OptimizerKind::adamw;
   MomentType moments = MomentType::f32;

@@ -30,9 +30,6 @@ std::string run_of_checkpoint(const std::string& checkpoint) {
 // What chose this step among others: "train.best_metric", ..; "" if nothing did.
 std::string choice(const TrainConfig& config, const StepTable& steps, const std::string& checkpoint) {
   const RunConfig& t = config.train;
-  if (t.patience > 0) return str("train.patience = ", t.patience);
-  const auto of_validation = [](const std::string& bound) { return bound.find("val-") != std::string::npos; };
-  if (std::ranges::any_of(t.stop_when, of_validation)) return str("train.stop_when = ", join(t.stop_when, ", "));
   const std::vector<double> validated = steps.mean_over(t.best_metric);
   const std::string name = std::filesystem::path(checkpoint).lexically_normal().filename().string();
   size_t best = validated.size(), known = 0;
@@ -53,7 +50,7 @@ std::string what_chose(const std::string& checkpoint, std::span<const Problem> e
   if (run.empty()) return "";
   const RunRecord record = read_run(run);
   const TrainConfig config = make_train_config(read_toml(path_join(run, "config.toml")));
-  if (config.train.best_metric.empty() && config.train.stop_when.empty()) return "";
+  if (config.train.best_metric.empty()) return "";
   const std::string by = choice(config, record.steps, checkpoint);
   if (by.empty()) return "";
   ProblemOptions options;

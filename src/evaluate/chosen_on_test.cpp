@@ -50,15 +50,6 @@ TEST_F(ChosenOn, the_best_step_is_told_from_the_others_and_its_own_problems_from
   EXPECT_EQ(on("other.jsonl"), "");
 }
 
-TEST_F(ChosenOn, a_run_that_its_validation_ended_is_chosen_whatever_the_step) {
-  configure("best_metric = \"val-core/*/acc/mean@1\"\npatience = 2\n");
-  EXPECT_NE(on("dev.jsonl", 6).find("train.patience = 2"), std::string::npos);
-  configure("stop_when = [\"val-core/dev/acc/mean@1 > 0.2\"]\n");
-  EXPECT_NE(on("dev.jsonl", 6).find("train.stop_when"), std::string::npos);
-  configure("stop_when = [\"actor/entropy < 0.2\"]\n");
-  EXPECT_EQ(on("dev.jsonl", 6), "");
-}
-
 TEST_F(ChosenOn, where_the_run_does_not_tell_nothing_is_said) {
   EXPECT_EQ(chosen_on(file("run"), read_problems({file("dev.jsonl")}, {})), "");
   std::filesystem::remove(file("run/steps.jsonl"));

@@ -158,7 +158,6 @@ TEST(masked_responses, are_not_in_the_kl_that_steers_its_weight_nor_in_the_share
   Batch batch = masked_batch(5), other = batch;
   ObjectiveConfig objective;
   objective.tis = Tis::token;
-  objective.reject = Reject::token_ratio;
   for (const Response& o : other.responses) {
     if (o.trained) continue;
     for (float& x : Batch::tokens(other.rollout_logprob, o)) x = -50;

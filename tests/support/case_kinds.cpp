@@ -79,7 +79,6 @@ static std::string kind_of(const CaseRun& run) {
       {"gen_batches", "dynamic-sampling"},
       {"max_len", "overlong"},
       {"vpred", "value-loss"},
-      {"current_kl", "kl-controller"},
       {"token_scores", "kl-in-reward"},
       {"rollout_logp", "tis"},
       {"q", "prime"},

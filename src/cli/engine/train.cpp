@@ -38,7 +38,7 @@ std::string command_text(const Words& words) {
 int train_to_the_end(Training training, TrainObserver& observer) {
   std::optional<Trackers> trackers;
   if (training.ranks->leads()) {
-    trackers.emplace(training.config.train.track, training.run.path(), training.config.train.track_project);
+    trackers.emplace(training.config.train.track, training.run.path());
   }
   const int code = Trainer(training).run(observer);
   trackers.reset();

@@ -10,7 +10,6 @@ namespace ucas {
 // The reference that KL terms are held to: the policy's start, or what it is moved to on the way.
 struct ReferenceConfig {
   int64_t sync_steps = 0;  // 0 = never
-  double mixup_alpha = 1;  // of the policy's weights; 1 = a reset
   bool moves() const { return sync_steps > 0; }
   void fields(Fields& f);
 };

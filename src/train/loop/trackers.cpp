@@ -46,9 +46,9 @@ std::string last_words(const std::string& log) {
 
 class Trackers::Watch {
  public:
-  Watch(const std::vector<std::string>& names, const std::string& run, const std::string& project) : run_(run) {
+  Watch(const std::vector<std::string>& names, const std::string& run) : run_(run) {
     for (const std::string& name : names) {
-      if (name != "tensorboard") start(name, project);
+      if (name != "tensorboard") start(name);
     }
     if (!children_.empty()) thread_ = std::thread([this] { watch(); });
   }
@@ -74,7 +74,7 @@ class Trackers::Watch {
     int pid = -1, to = -1;  // its standard input: open as long as the run goes on
   };
 
-  void start(const std::string& name, const std::string& project) {
+  void start(const std::string& name) {
     Child child{.name = name, .log = path_join(run_, str("track-", name, ".log"))};
     int in[2];
     const int out = ::open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -84,7 +84,7 @@ class Trackers::Watch {
       return;
     }
     try {
-      child.pid = start_child(python_words("track", {run_, "--to", name, "--project", project, "--until-end-of-input"}),
+      child.pid = start_child(python_words("track", {run_, "--to", name, "--until-end-of-input"}),
                               {.in = in[0], .out = out, .error = out}, "tracker " + name);
     } catch (const Error& error) {
       warn(str(error.what(), "; the run goes on without it"));
@@ -131,8 +131,8 @@ class Trackers::Watch {
   std::thread thread_;
 };
 
-Trackers::Trackers(const std::vector<std::string>& names, const std::string& run, const std::string& project)
-    : watch_(std::make_unique<Watch>(names, run, project)) {}
+Trackers::Trackers(const std::vector<std::string>& names, const std::string& run)
+    : watch_(std::make_unique<Watch>(names, run)) {}
 
 Trackers::~Trackers() = default;
 

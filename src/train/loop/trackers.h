@@ -13,7 +13,7 @@ namespace ucas {
 class Trackers {
  public:
   // Starts those of `names` that are children; their output goes to RUN/track-NAME.log.
-  Trackers(const std::vector<std::string>& names, const std::string& run, const std::string& project);
+  Trackers(const std::vector<std::string>& names, const std::string& run);
   // Tells them that the run is over, waits for `kLastWords` seconds, and leaves those that still send.
   ~Trackers();
   Trackers(const Trackers&) = delete;

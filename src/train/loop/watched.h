@@ -13,8 +13,7 @@ namespace ucas {
 
 class WatchedTraining final : public TrainObserver {
  public:
-  WatchedTraining(TrainObserver& observer, const RunConfig& config)
-      : observer_(observer), dog_(config.watchdog, config.watchdog_end) {}
+  WatchedTraining(TrainObserver& observer, const RunConfig& config) : observer_(observer), dog_(config.watchdog) {}
   void begin(const TrainStart& start) override {
     step_ = start.step;
     observer_.begin(start);
