@@ -25,8 +25,7 @@
   X(plan, plain, train, "memory, disk, time", "estimate memory, disk and time without loading the model")              \
   X(explain, plain, train, "config to equations",                                                                      \
     "show a training config as equations, with departures from the papers")                                            \
-  X(config, plain, train, "configs by name",                                                                           \
-    "list or print training configs, or write one for a model and a machine")                                          \
+  X(config, plain, train, "configs by name", "list or print training configs, or write one for a model and a machine") \
   X(evaluate, engine, evaluate, "accuracy, pass@k", "greedy and sampled accuracy, pass@k, with intervals")             \
   X(generate, engine, evaluate, "sample responses",                                                                    \
     "sample responses of a checkpoint to a prompt or to problem files")                                                \
@@ -42,7 +41,7 @@
   X(doctor, plain, inspect, "check this machine", "show hardware, build and backends")                                 \
   X(make_task, plain, data, "write problems",                                                                          \
     "write a task: the embedded one, or word problems, sums, countdown for real models")                               \
-  X(check, plain, data, "validate files", "validate any file, summarize data, find train/test overlap")               \
+  X(check, plain, data, "validate files", "validate any file, summarize data, find train/test overlap")                \
   X(convert, plain, data, "GGUF to checkpoint", "convert a GGUF file to a Hugging Face checkpoint")                    \
   X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
   X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")

@@ -87,8 +87,8 @@ void add_values(ConfigFile& file, const std::string& toml) {
     std::string key = section + std::string(trim(whole.substr(0, equals)));
     if (key == "extends") continue;
     const std::string_view source = comment < line.size() ? trim(whole.substr(comment + 1)) : "";
-    put(file.values, {std::move(key), std::string(trim(whole.substr(equals + 1, comment - equals - 1))),
-                      std::string(source)});
+    put(file.values,
+        {std::move(key), std::string(trim(whole.substr(equals + 1, comment - equals - 1))), std::string(source)});
   }
   if (!about.empty()) file.about = about;
   std::ranges::stable_sort(file.values, {}, rank_of);
@@ -110,8 +110,8 @@ void add_values(ConfigFile& file, const std::string& toml) {
 class Reader {
  public:
   ConfigFile read(const std::string& path_or_name) {
-    const bool file = exists(path_or_name) || path_or_name.find('/') != std::string::npos ||
-                      path_or_name.ends_with(".toml");
+    const bool file =
+        exists(path_or_name) || path_or_name.find('/') != std::string::npos || path_or_name.ends_with(".toml");
     return file ? read_text(read_file(path_or_name, 4 << 20), path_or_name, {}, false) : read_embedded(path_or_name);
   }
 

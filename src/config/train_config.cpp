@@ -110,8 +110,7 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
   if (rollout.backend != SampledBy::native) {
     const std::string with = str(" with rollout.backend = \"", word_of(rollout.backend), "\"");
     if (rollout.top_p < 1) {
-      refuse(str("rollout.top_p", with,
-                 ": servers do not say log-probs both before and after the cut; leave it at 1"));
+      refuse(str("rollout.top_p", with, ": servers do not say log-probs both before and after the cut; leave it at 1"));
     }
     const std::string by = str("rollout.weight_sync = \"", word_of(rollout.weight_sync), "\"");
     if (rollout.weight_sync != WeightSyncBy::disk && rollout.backend != SampledBy::sglang) {
@@ -289,12 +288,12 @@ void TrainConfig::validate_carry_over() const {
   const KeepRule rule = keep_rule();
   const Needs need = needs();
   if (!rule.filters() || rule.order != KeepOrder::refill) {
-    throw Error(ErrorKind::config,
-                str("rollout.carry_over = true needs a rule that prompts must pass, such as "
-                    "objective.keep_mixed_groups = true: ",
-                    rule.filters() ? str(method->title(), " fills the batch with others, and leaves nothing")
-                                   : "here all pass",
-                    "; set it to false"));
+    throw Error(
+        ErrorKind::config,
+        str("rollout.carry_over = true needs a rule that prompts must pass, such as "
+            "objective.keep_mixed_groups = true: ",
+            rule.filters() ? str(method->title(), " fills the batch with others, and leaves nothing") : "here all pass",
+            "; set it to false"));
   }
   if (need.margin || need.tail_confidence || need.divergence || need.min_p) {
     throw Error(ErrorKind::config, str("rollout.carry_over = true: ", method->title(), " with these options reads ",

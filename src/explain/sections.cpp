@@ -33,13 +33,13 @@ Lines sampling(const TrainConfig& c) {
   const TrainRolloutConfig& r = c.rollout;
   std::string sampler = str("temperature ", r.temperature);
   if (r.top_p < 1) sampler += str(", top-p ", r.top_p);
-  Lines lines = {{"prompts", "",
-                  str(many(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
-                      ", up to ", many(c.data.max_prompt_length, "token"),
-                      c.data.shuffle ? ", in a new order each epoch" : "")},
-                 {"responses", "o_1 .. o_G ~ pi_old(. | q)",
-                  str("G = ", r.n, " responses to each prompt at ", sampler,
-                      ", of at most T = ", many(r.response_length, "token"), ", the end token included")}};
+  Lines lines = {
+      {"prompts", "",
+       str(many(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
+           many(c.data.max_prompt_length, "token"), c.data.shuffle ? ", in a new order each epoch" : "")},
+      {"responses", "o_1 .. o_G ~ pi_old(. | q)",
+       str("G = ", r.n, " responses to each prompt at ", sampler, ", of at most T = ", many(r.response_length, "token"),
+           ", the end token included")}};
   if (!r.stop.empty()) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
   }
@@ -115,8 +115,7 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
     lines.push_back({"KL in reward",
                      str("r_it = [t = L_i] R_i - beta KL_it,  KL_it = ", kl_formula(r.kl_estimator, "lp_old - lp_ref")),
                      str("beta = ", r.kl_coeff, ": every token pays for leaving the reference")});
-    if (c.objective.kl_coeff > 0)
-      lines.push_back({"", "", "the loss below has a KL term as well"});
+    if (c.objective.kl_coeff > 0) lines.push_back({"", "", "the loss below has a KL term as well"});
   }
   return lines;
 }
@@ -272,8 +271,7 @@ Lines loss(const TrainConfig& c) {
     lines.push_back({"entropy", str("L -= alpha mean H_it,  alpha = c if H <= ", o.entropy_target, ", 0 otherwise"),
                      "H: mean entropy of the step's tokens under the old policy, nats; a bonus only where it is low"});
     lines.push_back(
-        {"",
-         str("c += ", kEntropyStep, " if H < ", o.entropy_target, ", c = max(0, c - ", kEntropyStep, ") otherwise"),
+        {"", str("c += ", kEntropyStep, " if H < ", o.entropy_target, ", c = max(0, c - ", kEntropyStep, ") otherwise"),
          str("after every step, from c = ", o.entropy_coeff)});
   } else if (o.entropy_coeff != 0) {
     lines.push_back({"entropy", str("L -= ", o.entropy_coeff, " mean H_it"),
@@ -342,8 +340,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
                      !r.moves()
                          ? std::string("pi_ref, the policy's start, frozen: for the KL terms")
                          : str("pi_ref, at first the policy's start; after every ",
-                               r.sync_steps == 1 ? "step" : many(r.sync_steps, "step"),
-                               " the policy as it is then")});
+                               r.sync_steps == 1 ? "step" : many(r.sync_steps, "step"), " the policy as it is then")});
   }
   if (needs.critic) {
     lines.push_back({"critic", "",

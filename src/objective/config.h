@@ -39,18 +39,19 @@ struct ObjectiveConfig {
   double clip_high = 0.2;  // eps_high
   double dual_clip = 3.0;  // c > 1; 0 = off
   Aggregation aggregation = Aggregation::token_mean;
-  double norm_length = 0;       // no option: constant of the ..._norm aggregations; 0 = the response limit
-  double entropy_coeff = 0;     // entropy bonus
-  double entropy_target = 0;    // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
-  double kl_coeff = 0;          // KL loss against the frozen reference
+  double norm_length = 0;     // no option: constant of the ..._norm aggregations; 0 = the response limit
+  double entropy_coeff = 0;   // entropy bonus
+  double entropy_target = 0;  // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
+  double kl_coeff = 0;        // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G
   KeepMetric keep_metric = KeepMetric::acc;  // what must differ in such a group: verdict, score, or shaped reward
   double keep_low = 0, keep_high = 1;        // PRIME: train only on prompts with a mean accuracy within, ends included
   bool keep_untruncated = false;             // no option, of PRIME in verl: and without a response at the length limit
-  KeepOrder keep_order = KeepOrder::refill;  // no option: until enough pass, or those that pass first and others after them
-  Tis tis = Tis::off;                        // truncated importance sampling: weights from old and rollout log-probs
-  double tis_cap = 2;                        // no option: C, where a weight is cut, or its sequence left out (sequence_mask)
+  KeepOrder keep_order =
+      KeepOrder::refill;  // no option: until enough pass, or those that pass first and others after them
+  Tis tis = Tis::off;     // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;     // no option: C, where a weight is cut, or its sequence left out (sequence_mask)
   void fields(Fields& f);
   void validate() const;  // cross-field errors
 };

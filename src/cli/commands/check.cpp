@@ -1,4 +1,6 @@
 // `ucas check`: each path through the reader that the other commands would take for it.
+#include "cli/commands/check.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/commands/check.h"
 #include "cli/gguf_checkpoint.h"
 #include "cli/options/sft_options.h"
 #include "config/config_file.h"
@@ -246,17 +247,18 @@ std::string check_path(const std::string& asked) {
 }  // namespace
 
 void CheckOptions::fields(Fields& f) {
-  f.field("summary", summary, "of data files: columns, lengths, kinds of right answers, duplicates");
+  f.field("summary", summary, "print what data files hold: columns, lengths, kinds of right answers, duplicates");
   f.field("against", against, OptionNames::evaluation_data,
-          "evaluation problem files, to be searched for in the training's, which are the PATHs");
-  f.field("words", words, Range{2, 1000}, "with --against: a shared run of so many words counts as contamination");
-  f.field("ids", ids, "JSONL file of rows {text, ids}, to be compared with what the tokenizer PATH gives");
-  f.field("decode", decode, "with --ids: compare the decoded text, too");
-  f.field("prompt", prompt, "with --ids: texts begin with the tokenizer's prefix (BOS), as prompts do");
+          "evaluation problem files, searched for among the training problems of the PATHs");
+  f.field("words", words, Range{2, 1000},
+          "n-gram length in words for --against: a shared run of n words counts as contamination");
+  f.field("ids", ids, "JSONL file of rows {text, ids} to compare with the ids of the tokenizer PATH");
+  f.field("decode", decode, "compare the decoded text, too, under --ids");
+  f.field("prompt", prompt, "add the tokenizer's prefix (BOS) to each text under --ids, as for a prompt");
   f.field("tokenizer", tokenizer, OptionNames::tokenizer,
-          "with --summary: directory with tokenizer.json, for lengths in tokens; empty = characters alone");
+          "directory with tokenizer.json, for lengths in tokens under --summary; empty = characters alone");
   f.field("show", show, Range{0, 1e6}, "number of problems or differences to print");
-  f.field("json", json, "with --summary or --against: print one JSON object instead of text");
+  f.field("json", json, "print one JSON object instead of text, under --summary and --against");
   f.section("columns", columns);
 }
 

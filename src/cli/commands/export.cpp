@@ -185,7 +185,7 @@ int run_export(const Words& words) {
   if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the model goes");
   check_output(options.out);
   if (const std::string adapter = checkpoint_directory(line.positionals[0]);
-      options.format == ExportFormat::safetensors && find_adapter(adapter)) {
+      options.format == ExportFormat::safetensors && is_adapter(adapter)) {
     return run_in_engine("merge", {adapter, options.out});
   }
   if (const std::string directory = checkpoint_directory(line.positionals[0]);

@@ -266,8 +266,7 @@ std::span<const CauseKind> cause_kinds() {
                   "used up, or none is within reach.",
        .also = {metric::train_groups_generated.key, metric::train_num_gen_batches.key, metric::train_solve_all.key,
                 metric::train_solve_none.key},
-       .remedies = {{"data.files", "more problems"},
-                    {"data.max_num_gen_batches", "more rounds of sampling"}}},
+       .remedies = {{"data.files", "more problems"}, {"data.max_num_gen_batches", "more rounds of sampling"}}},
       {.title = "Few tokens with an advantage",
        .key = metric::train_taught_token_share.key,
        .rule = below,
@@ -285,8 +284,7 @@ std::span<const CauseKind> cause_kinds() {
        .meaning = "The training problems are solved more often, those of the validation less: the same problems came "
                   "too often.",
        .also = {metric::train_accuracy.key, metric::training_passes.key},
-       .remedies = {{"data.files", "more problems"},
-                    {"train.best_metric", "keep that checkpoint"}}},
+       .remedies = {{"data.files", "more problems"}, {"train.best_metric", "keep that checkpoint"}}},
   };
   return kKinds;
 }

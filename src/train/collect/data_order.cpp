@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/rng.h"
+
 namespace ucas {
 
 std::vector<int64_t> next_problems(const TrainConfig& config, const TrainingSet& data, DataCursor& cursor,

@@ -26,9 +26,9 @@ struct RunConfig {
       20;  // signals of every N-th step, and of the first, are kept (records/run/step_data.h); 0 = off
   bool tensorboard = false;
   std::vector<std::string> track;  // trackers that follow the run (train/loop/trackers.h)
-  double max_hours = 0;   // 0 = no limit
-  double watchdog = 300;  // seconds without progress until it speaks (base/process/activity.h); 0 = never
-  bool writes_events() const;               // TensorBoard's, by either option
+  double max_hours = 0;            // 0 = no limit
+  double watchdog = 300;           // seconds without progress until it speaks (base/process/activity.h); 0 = never
+  bool writes_events() const;      // TensorBoard's, by either option
   void fields(Fields& f);
 };
 

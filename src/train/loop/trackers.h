@@ -1,7 +1,7 @@
 // Trackers that follow a run (train.track): each is a child, python/ucas/track.py under the user's Python with the
 // tracker's own package, that reads RUN/steps.jsonl as it grows. Nothing of it can stop or slow the run: one that ends
-// is a warning, and what it lacks is sent later by `python -m ucas.track RUN --to NAME`. TensorBoard needs no child: the run
-// writes its events itself. A thread of its own watches the children.
+// is a warning, and what it lacks is sent later by `python -m ucas.track RUN --to NAME`. TensorBoard needs no child:
+// the run writes its events itself. A thread of its own watches the children.
 #pragma once
 
 #include <memory>

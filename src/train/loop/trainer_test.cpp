@@ -195,9 +195,8 @@ TEST(trainer, every_number_that_it_logs_is_declared) {
       EXPECT_NE(find_any_metric(key), nullptr) << key << " is written, and core/metrics.inc has no row for it";
     }
   }
-  for (const Metric* some :
-       {&metric::critic_vf_loss, &metric::prm_ce_loss, &metric::actor_reward_kl_penalty, &metric::actor_entropy_coeff,
-        &metric::timing_teacher, &metric::rollout_tis_weight_mean}) {
+  for (const Metric* some : {&metric::critic_vf_loss, &metric::prm_ce_loss, &metric::actor_reward_kl_penalty,
+                             &metric::actor_entropy_coeff, &metric::timing_teacher, &metric::rollout_tis_weight_mean}) {
     EXPECT_TRUE(logged.contains(some->key)) << some->key;
   }
 }
