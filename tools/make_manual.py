@@ -4,33 +4,26 @@
 zsh reads bash's: autoload -U bashcompinit && bashcompinit && source .../completions/ucas"""
 import os
 import re
-import subprocess
 import sys
+
+from make_options import Program
 
 EXITS = """0 done, 1 differences found, 2 bad input, 70 numeric or internal failure, 74 write failed,
 75 interrupted and resumable, 78 no sandbox."""
 
 
-class Program:
+class Manual(Program):
     def __init__(self, build):
-        self.ucas = os.path.join(os.path.abspath(build), "ucas")
-        self.overview = self.says("--help")
-        listed = self.overview.split("\n\n")[1].split("\n")
-        self.commands = [line[at:at + 14].strip() for line in listed for at in (12, 46) if line[at:].strip()]
-        self.pages = {command: self.says(command, "--help", "all") for command in self.commands}
+        super().__init__(build)
         self.names = [row.split()[0] for row in self.says("config").split("\n")]
         self.version = self.says("--version").split()[1]
 
-    def says(self, *words):
-        return subprocess.run([self.ucas, *words], capture_output=True, text=True, check=True).stdout.rstrip()
-
-    def options(self, command):
-        """(key, its words, help) of each option, once."""
+    def completed(self, command):
+        """(key, the words that it takes, help) of each option."""
         found = {}
-        for key, kind, text in re.findall(r"^  --(\S+)(?: ([A-Z]\S*))? +(\S.*(?:\n {8,}\S.*)*)", self.pages[command], re.M):
-            text = " ".join(text.split())
+        for key, kind, text in self.options(command):
             words = re.sub(r" \[.*\]$", "", text).split("; ")[-1].split(" | ") if kind == "NAME" else ["true", "false"] * (kind == "BOOL")
-            found.setdefault(key, (words if len(words) > 1 else [], text))
+            found[key] = (words if len(words) > 1 else [], text)
         if command in ("train", "plan", "explain"):
             for key in ("data", "val", "method", "preset"):
                 found.setdefault(key, ([], ""))
@@ -40,7 +33,7 @@ class Program:
 def bash(program):
     cases, options = [], []
     for command in program.commands:
-        rows = program.options(command)
+        rows = program.completed(command)
         options.append(f"    {command}) words='{' '.join('--' + key for key in [*rows, 'help'])}' ;;")
         cases += [f"    '{command} --{key}') words='{' '.join(words)}' ;;" for key, (words, _) in rows.items() if words]
     lines = "\n".join
@@ -79,7 +72,7 @@ def fish(program):
     for command in program.commands:
         here = f"complete -c ucas -n '__fish_seen_subcommand_from {command}'"
         lines.append(f"complete -c ucas -n __fish_use_subcommand -f -a {command}")
-        for key, (words, text) in program.options(command).items():
+        for key, (words, text) in program.completed(command).items():
             lines.append(f"{here} -l {key}" + (f" -r -f -a {quoted(' '.join(words))}" if words else "") + f" -d {quoted(text)}")
     return "\n".join(lines) + "\n"
 
@@ -95,7 +88,7 @@ def manual(program, name, page):
 
 
 if __name__ == "__main__":
-    program, into = Program(sys.argv[1]), sys.argv[2]
+    program, into = Manual(sys.argv[1]), sys.argv[2]
     files = {"bash-completion/completions/ucas": bash(program), "fish/vendor_completions.d/ucas.fish": fish(program),
              "man/man1/ucas.1": manual(program, "ucas", program.overview)}
     files |= {f"man/man1/ucas-{command}.1": manual(program, f"ucas-{command}", page) for command, page in program.pages.items()}

@@ -9,7 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OPTION = re.compile(r"^  --(\S+)(?: ([A-Z][^ ]*))? +(\S.*(?:\n {8,}\S.*)*)", re.M)
-SHARED = ("device", "threads", "seed", "dtype")  # said once, of train
+LONG = 9  # words that a line may have where its sentence allows a shorter one
 
 
 class Program:
@@ -41,23 +41,28 @@ def brief(kind, text):
     body = text[:default.start()] if default else text
     parts = body.split("; ")
     words = parts[-1] if kind == "NAME" and " | " in parts[-1] else ""
-    first = re.split(r": |, such as | \(|, for instance ", parts[0])[0]
-    line = first + (f": {words.replace(' | ', '|')}" if words else "")
-    return line + (f" [{default[1]}]" if default and default[1] not in ('""', "[]", "") else "")
+    first = re.split(r": | such as | \(| for instance | = ", parts[0])[0].rstrip(",")
+    while len(first.split()) > LONG and ", " in first:
+        first = first[:first.rindex(", ")]
+    if words:
+        first += ": " + words.replace(" | ", "|")
+    return first + (f" [{default[1]}]" if default and default[1] not in ('""', "[]", "", "false", "0") else "")
 
 
-def lines(options, known):
+def lines(options, known, of=""):
+    """A line each; of what was listed before under the same name and words, none."""
     out = []
     for key, kind, text in options:
-        if (key, text) not in known:
-            out.append(f"- `{key}` {brief(kind, text)}")
-        known.add((key, text))
+        said = brief(kind, text)
+        if (key, said.split(" [")[0]) not in known:
+            out.append(f"{key.removeprefix(of)}: {said}")
+        known.add((key, said.split(" [")[0]))
     return out
 
 
 def options_page(program):
-    parts = ["# Options\n\nMade by `tools/make_options.py`, a line an option: its first words and [default]. `ucas COMMAND --help all` says each in "
-             "full. An option of the same name and text is listed once.\n"]
+    parts = ["# Options\n\nMade by `tools/make_options.py`: a line an option, [default]. `ucas COMMAND --help all` says each in full. What a command "
+             "shares with one above is not listed again.\n"]
     known = set()
     for command in program.commands:
         page, methods = program.pages[command], ""
@@ -65,15 +70,14 @@ def options_page(program):
             page, methods = page.split("\nMethods (", 1)
         rows = lines(program.options_in(page), known)
         if rows:
-            parts.append(f"## ucas {command}\n\n" + "\n".join(rows) + "\n")
+            parts.append(f"## ucas {command}\n\n```\n" + "\n".join(rows) + "\n```\n")
         own = []
         for name, text in re.findall(r"^([a-z0-9_]+): .*\n((?:.+\n?)*)", methods, re.M):
-            options = [f"`{key.removeprefix('method.')}` {brief(kind, said)}" for key, kind, said in program.options_in(text) if (key, said) not in known]
-            known.update((key, said) for key, kind, said in program.options_in(text))
-            if options:
-                own.append(f"- **{name}**: " + "; ".join(options))
+            rows = lines(program.options_in(text), known, "method.")
+            if rows:
+                own.append(f"[{name}]\n" + "\n".join(rows))
         if own:
-            parts.append("### Sections of methods, `method.`\n\n" + "\n".join(own) + "\n")
+            parts.append("### Options of methods, `method.`\n\n```\n" + "\n".join(own) + "\n```\n")
     return "\n".join(parts)
 
 
