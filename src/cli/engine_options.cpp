@@ -2,8 +2,6 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/options/demo_config.h"
-#include "cli/options/replay_options.h"
-#include "cli/options/serve_options.h"
 #include "cli/options/sft_options.h"
 #include "config/policy_options.h"
 #include "config/train_config.h"

@@ -240,7 +240,7 @@ void token_losses(const TrainConfig& c, Lines& lines) {
 }
 
 // What is done about a sampler that computes other probabilities than the trainer
-// (objective/correction/rollout_correction.h).
+// (objective/loss/rollout_correction.h).
 void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";

@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "methods/apply.h"
 #include "objective/advantage/returns.h"
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/kl.h"
+#include "objective/loss/rollout_correction.h"
 #include "support/random_batches.h"
 
 namespace ucas {

@@ -26,8 +26,8 @@
 #include <span>
 #include <vector>
 
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/loss.h"
+#include "objective/loss/rollout_correction.h"
 
 namespace ucas {
 

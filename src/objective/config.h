@@ -26,7 +26,7 @@ enum class Aggregation {
 enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
 // What is done about a sampler whose probabilities differ from the trainer's
-// (objective/correction/rollout_correction.h).
+// (objective/loss/rollout_correction.h).
 enum class Tis { off, token, sequence, sequence_mask };
 
 // Dynamic sampling: what a prompt's responses are compared by, and what happens until enough prompts passed

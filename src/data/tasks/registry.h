@@ -1,5 +1,5 @@
-// The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random streams,
-// one line for people). A row without its make_KIND_task() fails to link.
+// The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random
+// streams, one line for people). A row without its make_KIND_task() fails to link.
 #pragma once
 
 #include <array>

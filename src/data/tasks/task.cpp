@@ -28,8 +28,8 @@ constexpr uint64_t kStreams[] = {UCAS_TEXT_TASKS(UCAS_STREAM)};
 // A stream for each task, difficulty and file: the count of one file does not change another.
 std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count, int file) {
   const std::unique_ptr<TextTask> task = make_text_task(kind);
-  const uint64_t stream = 0x7e47 + 1000 * kStreams[static_cast<size_t>(kind)] + 10 * static_cast<uint64_t>(options.difficulty) +
-                          static_cast<uint64_t>(file);
+  const uint64_t stream = 0x7e47 + 1000 * kStreams[static_cast<size_t>(kind)] +
+                          10 * static_cast<uint64_t>(options.difficulty) + static_cast<uint64_t>(file);
   Rng rng(static_cast<uint64_t>(options.seed), stream);
   std::vector<TextProblem> problems;
   std::unordered_set<std::string> seen;
@@ -139,7 +139,7 @@ TextTaskKind text_task_called(const std::string& name) {
 std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
   switch (kind) {
 #define UCAS_MAKE(kind, name, grader, stream, about) \
-  case TextTaskKind::kind:                   \
+  case TextTaskKind::kind:                           \
     return make_##kind##_task();
     UCAS_TEXT_TASKS(UCAS_MAKE)
 #undef UCAS_MAKE

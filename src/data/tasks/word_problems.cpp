@@ -30,7 +30,9 @@ const std::vector<WordForm>& word_forms() {
       if (line.empty()) continue;
       const size_t first = line.find(" | "), second = line.find(" | ", first + 3);
       const std::string of = line.substr(0, first);
-      read.push_back({of == "train" ? Split::train : of == "dev" ? Split::dev : Split::test,
+      read.push_back({of == "train" ? Split::train
+                      : of == "dev" ? Split::dev
+                                    : Split::test,
                       line.substr(first + 3, second - first - 3), line.substr(second + 3)});
     }
     return read;
@@ -76,7 +78,7 @@ class WordProblems final : public TextTask {
       const int64_t b = product ? between(2, 9, rng) : between(2, large ? 40 : 9, rng);
       const int64_t c = between(2, large ? 20 : 9, rng);
       const Steps steps = steps_of(form.asked, {a, b, c});
-      if (steps.value < 1) continue;  // nothing is taken away that is not there
+      if (steps.value < 1) continue;                                // nothing is taken away that is not there
       if (form.asked == "a - b + c" && (b > a || c > b)) continue;  // not more back than was given
       const int64_t n = rng.below(std::size(kPeople)), m = rng.below(std::size(kPeople));
       if (m == n) continue;

@@ -11,7 +11,11 @@ namespace ucas {
 struct ReferenceConfig {
   int64_t sync_steps = 0;  // 0 = never
   bool moves() const { return sync_steps > 0; }
-  void fields(Fields& f);
+  void fields(Fields& f) {
+    f.field("sync_steps", sync_steps, Range{0, 1e9},
+            "steps between moves of the reference model to the policy (TRL: ref_model_sync_steps); 0 = frozen at the "
+            "policy's start");
+  }
 };
 
 }  // namespace ucas

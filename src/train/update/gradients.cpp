@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 #include "train/update/gradient_pass.h"
 
 namespace ucas {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 
 namespace ucas {
 

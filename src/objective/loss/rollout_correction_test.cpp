@@ -1,4 +1,4 @@
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 
 #include <gtest/gtest.h>
 
