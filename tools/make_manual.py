@@ -24,7 +24,7 @@ class Manual(Program):
         for key, kind, text in self.options(command):
             words = re.sub(r" \[.*\]$", "", text).split("; ")[-1].split(" | ") if kind == "NAME" else ["true", "false"] * (kind == "BOOL")
             found[key] = (words if len(words) > 1 else [], text)
-        if command in ("train", "plan", "explain"):
+        if command in ("train", "plan", "explain", "run"):
             for key in ("data", "val", "method", "preset"):
                 found.setdefault(key, ([], ""))
         return found
@@ -55,7 +55,7 @@ _ucas() {{
     return
   fi
   case "$command" in
-    train|plan|explain|config) words='{' '.join(program.names)}' ;;
+    train|plan|explain|config|run) words='{' '.join(program.names)}' ;;
     help) words='{' '.join(program.commands)}' ;;
   esac
   compopt -o filenames 2> /dev/null

@@ -21,6 +21,7 @@
   X(sft, engine, train, "fine-tuning", "supervised fine-tuning on prompts and responses")                              \
   X(demo, engine, train, "small complete run",                                                                         \
     "the main job on the embedded task: warm-up, RLVR per method, evaluation, report")                                 \
+  X(run, plain, train, "all of it", "a training, its evaluation and the report, by one command")                       \
   X(study, engine, train, "runs over seeds", "several trainings over seeds, from one base, in one table")              \
   X(plan, plain, train, "memory, disk, time", "estimate memory, disk and time without loading the model")              \
   X(explain, plain, train, "config to equations",                                                                      \

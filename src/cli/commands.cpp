@@ -35,7 +35,6 @@ constexpr const char* kClosing =
 
 // Commands of before, and what does it now.
 constexpr std::pair<const char*, const char*> kGone[] = {
-    {"run", "ucas train, then ucas evaluate and ucas report"},
     {"configs", "ucas config lists them"},
     {"init", "ucas config --model DIR --data FILE"},
     {"track", "python -m ucas.track RUN --to NAME"},
