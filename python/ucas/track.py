@@ -1,4 +1,4 @@
-"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`, or `ucas track RUN --to ..`.
+"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`.
 
 It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. `ucas train` starts it where
 train.track names trackers. It may be called again, during the run or after it, and sends what the tracker lacks. Where a tracker stores and

@@ -47,7 +47,6 @@ ALLOWED = {
     # CUDA kernels and their emulation on the CPU; a sampled token is compared with the sampler's
     "gpu": "kernels sampling sections",
     "objective/loss": "core sections objective/advantage",
-    "objective/correction": "core sections objective/loss",
     "objective/filter": "core sections",
     "objective": "core sections objective/*",
     "methods": "core sections objective/*",

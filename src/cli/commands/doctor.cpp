@@ -15,6 +15,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "config/config_file.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
 #include "results/table.h"
@@ -80,7 +81,7 @@ std::vector<Finding> findings() {
   };
   engine_findings(found);
   found.push_back({"methods", join(methods, ", "), ""});
-  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; `ucas configs` lists all"});
+  found.push_back({"configs", str(config_names().size()), "embedded; `ucas config` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
   return found;
 }

@@ -135,9 +135,14 @@ int run_export(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
   ExportOptions options;
   ucas::apply(options, line.settings);
-  if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "give one run directory; see `ucas export --help`");
+  if (line.positionals.size() != 1) {
+    throw Error(ErrorKind::usage, "give one run directory or adapter; see `ucas export --help`");
+  }
   if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the model goes");
   check_output(options.out);
+  if (const std::string adapter = checkpoint_directory(line.positionals[0]); is_adapter(adapter)) {
+    return run_in_engine("merge", {adapter, options.out});
+  }
   const RunDirectory run = RunDirectory::watch(line.positionals[0]);
   ModelCard card;
   card.step = whole_checkpoint(run, options.step);

@@ -24,7 +24,7 @@ struct EngineCommand {
 #define UCAS_RUN_plain(name)
 #define UCAS_RUN_engine(name) {#name, run_##name},
 #define UCAS_ROW(name, where, group, brief, summary) UCAS_RUN_##where(name)
-constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW)};
+constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW){"merge", run_merge}};
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

@@ -36,7 +36,6 @@
 #include "sampling/engine_room.h"
 #include "sharding/agreement.h"
 #include "train/collect/carry_over.h"
-#include "train/collect/data_order.h"
 #include "train/metrics/metrics.h"
 #include "train/state/checkpoint.h"
 #include "train/state/fingerprint.h"
@@ -210,7 +209,6 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   parts.graders =
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
-  check_sources(config, parts.data);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
     check_golds(parts.graders, parts.validation.problems);

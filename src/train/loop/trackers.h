@@ -1,7 +1,7 @@
 // Trackers that follow a run (train.track): each is a child, python/ucas/track.py under the user's Python with the
 // tracker's own package, that reads RUN/steps.jsonl as it grows. Nothing of it can stop or slow the run: one that ends
-// is a warning, and what it lacks is sent later by `ucas track RUN --to NAME`. A thread of its own watches the
-// children.
+// is a warning, and what it lacks is sent later by `python -m ucas.track RUN --to NAME`. A thread of its own watches
+// the children.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace ucas {
 class Trackers {
  public:
   // Starts a child for each of `names`; their output goes to RUN/track-NAME.log.
-  Trackers(const std::vector<std::string>& names, const std::string& run, const std::string& project);
+  Trackers(const std::vector<std::string>& names, const std::string& run);
   // Tells them that the run is over, waits for `kLastWords` seconds, and leaves those that still send.
   ~Trackers();
   Trackers(const Trackers&) = delete;
