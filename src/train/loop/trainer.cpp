@@ -32,8 +32,7 @@ namespace {
 // in. Threads: one caller, and the watchdog's own.
 class WatchedTraining final : public TrainObserver {
  public:
-  WatchedTraining(TrainObserver& observer, const RunConfig& config)
-      : observer_(observer), dog_(config.watchdog, config.watchdog_end) {}
+  WatchedTraining(TrainObserver& observer, const RunConfig& config) : observer_(observer), dog_(config.watchdog) {}
   void begin(const TrainStart& start) override {
     step_ = start.step;
     observer_.begin(start);
