@@ -34,8 +34,6 @@ RunAnswers answers_of(const EvalRecord& evaluation) {
     if (row.greedy) p.greedy = row.greedy->right();
     p.samples = row.samples;
     p.correct = row.correct;
-    p.first = row.first;
-    p.correct_of_first = row.correct_of_first;
   }
   add_figures(out, evaluation, "");
   for (const auto& [source, numbers] : evaluation.by_source) add_figures(out, numbers, ":" + source);

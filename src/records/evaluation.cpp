@@ -147,12 +147,6 @@ ProblemRow problem_row(const JsonObject& row) {
   out.mean_length = row.number_or("mean_length", kUnknown);
   const std::string of = str("correct = ", out.correct, " of samples = ", out.samples, ", expected a part of ");
   if (out.samples < 0 || out.correct < 0 || out.correct > out.samples) row.refuse(of + "them");
-  const std::string first = str("correct@", kQuotedSamples);
-  out.correct_of_first = row.whole_or(first, -1);
-  if (out.correct_of_first >= 0) out.first = kQuotedSamples;
-  if (out.correct_of_first > std::min(out.first, out.correct) || out.first > out.samples) {
-    row.refuse(str(first, " = ", out.correct_of_first, ", ", of, "both"));
-  }
   for (const JsonObject& item : row.children_or_none("responses")) out.responses.push_back(response_of(item));
   return out;
 }
@@ -252,7 +246,6 @@ std::string to_jsonl(const EvalRecord& record) {
     if (row.greedy) out["greedy"] = json_of(*row.greedy);
     out["samples"] = row.samples;
     out["correct"] = row.correct;
-    if (row.first > 0) out[str("correct@", row.first)] = row.correct_of_first;
     out["mean_length"] = row.mean_length;
     OrderedJson responses = OrderedJson::array();
     for (const SampledResponse& r : row.responses) responses.push_back(json_of(r));

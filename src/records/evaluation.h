@@ -72,9 +72,8 @@ struct ProblemRow {
   std::vector<std::string> gold;
   std::optional<SampledResponse> greedy;
   int64_t samples = 0, correct = 0;
-  int64_t first = 0, correct_of_first = 0;  // of the first 16 of more samples; first = 0: not recorded
-  double mean_length = kUnknown;            // of the samples; of the greedy response where there are none
-  std::vector<SampledResponse> responses;   // the first few samples
+  double mean_length = kUnknown;           // of the samples; of the greedy response where there are none
+  std::vector<SampledResponse> responses;  // the first few samples
 };
 
 struct EvalRecord : EvalNumbers {

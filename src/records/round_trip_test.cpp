@@ -66,8 +66,6 @@ EvalRecord evaluation() {
   row.gold = {"2", "two"};
   row.samples = 64;
   row.correct = 7;
-  row.first = kQuotedSamples;
-  row.correct_of_first = 3;
   row.mean_length = 9.5;
   row.greedy = {.response = "\\boxed{2}",
                 .answer = "2",
@@ -109,7 +107,6 @@ TEST_F(round_trip, of_an_evaluation) {
   const ProblemRow& row = again.rows.at(0);
   EXPECT_EQ(row.subject, "algebra");
   EXPECT_EQ(row.problem, "1 + 1 = ?\xef\xbf\xbd");  // a byte that is not UTF-8
-  EXPECT_EQ(row.correct_of_first, 3);
   EXPECT_EQ(row.mean_length, 9.5);
   EXPECT_TRUE(row.greedy->right());
   EXPECT_EQ(row.greedy->confidence, 12);

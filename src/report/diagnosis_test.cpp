@@ -48,7 +48,6 @@ Row healthy(int64_t step) {
           {"response_length/clip_ratio", 0.02 + wave},
           {"train/truncated_share", 0.02 + wave},
           {"rollout/logprob_diff_max", 0},
-          {"rollout/rejected_share", 0.01},
           {"train/dead_groups", 0.3 + wave},
           {"train/solve_all", 0.1 + 0.1 * t},
           {"train/solve_none", 0.2 - 0.1 * t},

@@ -5,6 +5,6 @@
 namespace ucas {
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 4;
+constexpr int kGraderVersion = 5;
 
 }  // namespace ucas

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "records/run/events.h"
 #include "records/run/manifest.h"
 #include "support/synthetic_run.h"
 #include "support/temporary_directory.h"
@@ -51,16 +50,6 @@ void write_seeds(const std::string& folder) {
   write_file(path_join(folder, "support/eval.jsonl"), read_file(path_join(run, "eval/final.jsonl")));
   copy_as_seed(folder, "rollouts", path_join(run, "rollouts/step-0000001.jsonl"));
   copy_as_seed(folder, "step_data", path_join(run, "signals/step-0000001.jsonl"));
-  EventFile events(path_join(run, "tensorboard"), 1);
-  for (int64_t step = 1; step < 4; ++step) {
-    const std::vector<std::pair<std::string, double>> values = {
-        {"actor/loss", 0.5}, {"training/global_step", 1.0 * static_cast<double>(step)}};
-    events.append(step, values);
-  }
-  events.sync();
-  for (const std::string& name : list_directory(path_join(run, "tensorboard"))) {
-    copy_as_seed(folder, "events", path_join(run, path_join("tensorboard", name)));
-  }
   const std::string sealed = path_join(place.path(), "sealed");
   make_directories(path_join(sealed, "state"));
   write_file(path_join(sealed, "model.safetensors"), "weights");

@@ -8,7 +8,6 @@
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "records/run/environment.h"
-#include "records/run/events.h"
 #include "records/run/manifest.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
@@ -96,12 +95,6 @@ void state(std::string_view input) {
   const TrainState found = TrainState::parse(std::string(input), "state.json", 3);
   require(TrainState::parse(found.json(), "state.json", 3).json() == found.json(),
           "a state that changes when it is saved");
-}
-
-void events(std::string_view input) {
-  std::filesystem::create_directories(scratch() + "/tensorboard");
-  put("tensorboard/events.out.tfevents.1.ucas", input);
-  cut_events(scratch() + "/tensorboard", 2);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
 #include "train/state/fingerprint.h"
-#include "verify/audit/unreadable.h"
+#include "verify/audit/explain.h"
 #include "verify/graders.h"
 
 namespace ucas {

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/options/serve_options.h"
+#include "config/policy_options.h"
 #include "config/prompt_choice.h"
 #include "data/prompts/templates.h"
 #include "hf/adapter.h"

@@ -180,7 +180,7 @@ class Look {
   }
 
   // A server that has just started may be slow to say so: asked a few times.
-  static HttpReply patiently(const std::function<HttpReply()>& once) { return ask_patiently(6, 0.2, once); }
+  static HttpReply patiently(const std::function<HttpReply()>& once) { return ask_patiently(6, 0.2, 60, once); }
   HttpReply ask(const Json& body) const {
     return patiently([&] {
       HttpReply reply = client_->post(endpoint_of(options_.api), json_text(body), headers_);

@@ -172,14 +172,7 @@ void RunDirectory::note_saved() {
   if (has_saved() == "no") set_in_environment(env_file(), "checkpoint_saved", "yes");
 }
 
-void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::string, double>> values) {
-  if (!writes()) return;
-  if (!events_) events_ = std::make_unique<EventFile>(events(), step);
-  events_->append(step, values);
-}
-
 void RunDirectory::sync() const {
-  if (events_) events_->sync();
   if (!steps_) return;
   keep_log_in_place();
   steps_->sync();
@@ -215,8 +208,6 @@ RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
 void RunDirectory::cut_after(int64_t step) {
   if (!writes()) return;
   steps_.reset();
-  events_.reset();
-  cut_events(events(), step);
   remove_later_files(path_join(path_, "eval"), step);
   remove_later_files(path_join(path_, "rollouts"), step);
   remove_later_files(path_join(path_, "signals"), step);

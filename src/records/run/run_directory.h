@@ -7,7 +7,7 @@
 //   steps.jsonl                        one JSON line a step
 //   rollouts/step-0000012.jsonl        stored responses
 //   signals/step-0000012.jsonl         see records/run/step_data.h
-//   tensorboard/                       see records/run/events.h
+//   tensorboard/                       of the tracker (python/ucas/track.py)
 //   checkpoints/step-0000012/          see train/state/checkpoint.h
 //   model_files/                       the base's tokenizer, config.json ..: all of its directory but the weights
 //                                      (below)
@@ -21,7 +21,6 @@
 
 #include "base/files/file.h"
 #include "records/run/environment.h"
-#include "records/run/events.h"
 
 namespace ucas {
 
@@ -51,7 +50,6 @@ class RunDirectory {
   std::string checkpoints() const { return path_join(path_, "checkpoints"); }
   std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
   std::string model_files() const { return path_join(path_, "model_files"); }
-  std::string events() const { return path_join(path_, "tensorboard"); }
   std::string rollout_file(int64_t step) const {
     return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
   }
@@ -64,10 +62,8 @@ class RunDirectory {
   // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that was moved, replaced or
   // deleted is written anew with all its lines, and a warning says so.
   void append_step(const std::string& json_line);
-  // The same numbers for TensorBoard.
-  void append_events(int64_t step, std::span<const std::pair<std::string, double>> values);
   void sync() const;
-  // For resume: removes steps.jsonl lines, events, eval, rollout and signals files of steps after `step`, so none
+  // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none
   // appears twice. A torn last line (a crash while writing) goes too.
   void cut_after(int64_t step);
   // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
@@ -97,7 +93,6 @@ class RunDirectory {
   mutable std::unique_ptr<FileWriter> steps_;  // opened at the first append, and again where the file was moved
   mutable bool said_cut_ = false;
   bool noted_saved_ = false;
-  std::unique_ptr<EventFile> events_;
 };
 
 // RUN/model_files: the run's own copy of all that makes weights a Hugging Face directory (the tokenizer's files,

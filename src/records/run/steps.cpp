@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "base/text/json.h"
 #include "base/text/json_object.h"
-#include "base/text/renamed_keys.h"
 #include "core/metrics.h"
 #include "stats/spread.h"
 
@@ -117,10 +116,10 @@ StepTable read_steps(const std::string& path, std::vector<std::string>& remarks)
     const size_t index = table.step.size();
     table.step.push_back(step);
     for (const std::string& key : row.keys()) {
-      auto& column = table.column[renamed_metric(key)];
+      auto& column = table.column[key];
       column.resize(index, kUnknown);
       column.push_back(row.number(key));
-      if (!row.has(key)) table.not_finite.emplace_back(renamed_metric(key), step);
+      if (!row.has(key)) table.not_finite.emplace_back(key, step);
     }
     for (auto& [key, column] : table.column) column.resize(index + 1, kUnknown);
     check_size(table, row);

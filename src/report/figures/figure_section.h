@@ -15,8 +15,4 @@ std::string figures_html(const std::vector<RunGroup>& groups);
 // none has. What cannot be read is said in its place.
 std::string methods_html(const std::vector<RunGroup>& groups);
 
-// The one or two settings with at least two numeric values among runs of one method, as far as those runs agree in
-// everything else that matters; none unless there are three such groups.
-std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups);
-
 }  // namespace ucas

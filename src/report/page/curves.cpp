@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/str.h"
-#include "base/text/star.h"
 #include "core/metrics.h"
 #include "methods/registry.h"
 #include "report/escape.h"
