@@ -29,7 +29,8 @@ constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", 
 enum class Shard { moments, gradients };
 constexpr std::array<const char*, 2> names(Shard) { return {"moments", "gradients"}; }
 
-struct OptimizerConfig {  // defaults: verl's actor
+// Defaults: verl's actor. What has no option here is a constant of RL; SFT has a schedule of its own.
+struct OptimizerConfig {
   double lr = 1e-6;
   OptimizerKind kind = OptimizerKind::adamw;
   MomentType moments = MomentType::f32;

@@ -17,7 +17,7 @@
 
 #include "core/model_options.h"
 #include "hf/model_config.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "model/head/head.h"
 #include "model/tensor/bf16_copy.h"
 
@@ -107,7 +107,7 @@ class Model {
   // Whether hidden() takes sequences that go on from others; nothing else does.
   bool shares_prefixes() const;
   Head& head() { return *head_; }
-  // All it was asked to compute so far (hf/work.h).
+  // All it was asked to compute so far (hf/parameters.h).
   Work work() const;
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   std::vector<NamedTensor> parameters();

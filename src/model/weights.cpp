@@ -67,7 +67,7 @@ class Allocator {
     linear.weight = in_huge_pages(at::empty({rows, inputs}, of(type())));
     if (bias) linear.bias = at::empty({rows}, of(at::kFloat));
     for (const BlockParameter& parameter : parts) {
-      const std::string module = prefix + parameter.name.hf;
+      const std::string module = prefix + parameter.name;
       const int64_t count = parameter.rows;
       Linear::Part& part = linear.parts.emplace_back();
       part.first = first;
@@ -162,7 +162,7 @@ std::vector<std::string> matrices_of_blocks(const ModelConfig& config) {
 std::vector<std::string> other_modules(const ModelConfig& config) {
   std::vector<std::string> names = {"lm_head", "embed_tokens", "norm"};
   visit_block(config, [&](const BlockParameter& p) {
-    if (p.is_norm()) names.push_back(last_part(p.name.hf));
+    if (p.is_norm()) names.push_back(last_part(p.name));
   });
   return names;
 }
@@ -213,7 +213,7 @@ void make_layer(Allocator& make, const std::string& prefix, const std::vector<Bl
     end = i + 1;
     const BlockParameter& p = parameters[i];
     if (p.is_norm()) {
-      layer.norm(p.part) = make.vector(prefix + p.name.hf, ".weight", p.columns);
+      layer.norm(p.part) = make.vector(prefix + p.name, ".weight", p.columns);
       continue;
     }
     Linear& linear = layer.linear(p.part);

@@ -293,7 +293,7 @@ class Planner {
     const int64_t saves = t.save_freq == 0 ? 1 : d.steps_known ? (steps + t.save_freq - 1) / t.save_freq : t.keep + 1;
     d.checkpoints = std::min(saves, t.keep + 1) + (t.best_metric.empty() ? 0 : 1);
     const int64_t tokens = c_.data.train_batch_size * c_.rollout.n * c_.rollout.response_length;
-    const int64_t signalled = t.stored_signal_tokens > 0 ? std::min(tokens, t.stored_signal_tokens) : tokens;
+    const int64_t signalled = std::min(tokens, kStoredSignalTokens);
     const int64_t files = t.stored_signals > 0 ? 1 + steps / t.stored_signals : 0;
     const int64_t shown = t.stored_prompts * std::min(t.stored_responses, c_.rollout.n) * c_.rollout.response_length;
     d.records = files * signalled * kSignalLine + steps * (shown * kResponseLine + 4096);

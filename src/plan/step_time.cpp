@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "plan/model_memory.h"
 #include "results/table.h"
 #include "sampling/engine_room.h"

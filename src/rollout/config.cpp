@@ -7,10 +7,6 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("temperature", temperature, Range{1e-2, 100},
           "sampling temperature; at 0.01, f32 rounding of logits shifts log-probs by 0.001 and more");
   f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
-  f.field("top_k", top_k, Range{0, 1 << 20}, "number of most probable tokens to sample from; 0 = off");
-  f.field(
-      "min_p", min_p, Range{0, 1},
-      "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20},
           "maximum response length in tokens, end token and inserts of an environment included", Effect::size);
   f.field(

@@ -27,8 +27,6 @@ struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
   double temperature = 1.0;
   double top_p = 1.0;
-  int64_t top_k = 0;
-  double min_p = 0;
   int64_t response_length = 1024;  // limit, end token and inserts included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
@@ -46,7 +44,7 @@ struct TrainRolloutConfig {
   EnvironmentConfig environment;        // of multi-turn episodes
   double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
   void fields(Fields& f);
-  SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
+  SamplingConfig sampling() const { return {temperature, top_p, 0, 0, response_length}; }
 };
 
 }  // namespace ucas

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {

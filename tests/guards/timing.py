@@ -20,6 +20,7 @@ NAMED = {
     "tests/e2e/peer_server_e2e.py": "looks twice a second whether a server answers",
     "tests/e2e/rank_faults_e2e.py": "prints how soon the others end; nothing is decided by it",
     "tests/e2e/reward_e2e.py": "programs that sleep: what is said of them is tested",
+    "tests/e2e/serve_e2e.py": "clients that send a byte now and then; none decides",
     "tests/e2e/study_kills_e2e.py": "a moment of its own for each kill; none decides",
     "tests/e2e/support.py": "wait_until(), and the bound that ends what hangs",
     "tests/fuzz/driver.cpp": "how long to fuzz, which the caller says",

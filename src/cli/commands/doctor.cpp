@@ -15,6 +15,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "config/config_file.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
 #include "results/table.h"
@@ -33,7 +34,7 @@ struct DoctorConfig {
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
     f.field("device", device,
-            "device to check: cpu, cuda or cuda:N; a CUDA device is compared with the CPU, kernel by kernel");
+            "device to check: cpu, cuda or cuda:N; on a CUDA device a small model is compared with the CPU");
     f.field("sandbox", sandbox, "run every attack on the sandbox for model-written programs, inside and outside");
     f.section("code", code);
   }
@@ -80,7 +81,7 @@ std::vector<Finding> findings() {
   };
   engine_findings(found);
   found.push_back({"methods", join(methods, ", "), ""});
-  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; `ucas configs` lists all"});
+  found.push_back({"configs", str(config_names().size()), "embedded; `ucas config` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
   return found;
 }
@@ -92,10 +93,7 @@ std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceC
     if (!f.note.empty()) object[f.key + "_note"] = f.note;
   }
   for (const DeviceCheck& c : checks) {
-    OrderedJson row = {{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}};
-    if (c.share >= 0) row.update({{"share", c.share}, {"of", c.limit}});
-    row["ok"] = c.ok;
-    object["checks"].push_back(row);
+    object["checks"].push_back({{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}, {"ok", c.ok}});
   }
   return object.dump(2) + "\n";
 }
@@ -116,10 +114,9 @@ std::string scientific(double value) {
 }
 
 std::string as_table(const std::vector<DeviceCheck>& checks) {
-  Table table{.head = {"against the CPU", "difference", "bound", "share of limit", ""}, .align = "lrrl"};
+  Table table{.head = {"against the CPU", "difference", "bound", ""}, .align = "lrr"};
   for (const DeviceCheck& c : checks) {
-    table.add({c.what, scientific(c.difference), scientific(c.bound),
-               c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED"});
+    table.add({c.what, scientific(c.difference), scientific(c.bound), c.ok ? "ok" : "FAILED"});
   }
   return "\n" + table.text();
 }

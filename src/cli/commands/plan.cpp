@@ -8,8 +8,8 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "plan/known_models.h"
-#include "plan/micro_batch.h"
 #include "plan/step_time.h"
 
 namespace ucas {
@@ -90,11 +90,11 @@ int run_plan(const Words& words) {
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   TrainConfig config = make_train_config(settings);
   config.validate_settings();
-  if (config.device != "cpu") {
-    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
-                                            ": the memory of the CPU alone is planned; leave device out"));
-  }
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  if (config.device != "cpu" && !on_gpu) {
+    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
+                                            ": --gpu NAME says which GPU to plan for; without it leave device out"));
+  }
   PlanHead head;
   if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
     config.dtype = Dtype::bf16;
@@ -128,7 +128,6 @@ int run_plan(const Words& words) {
   } else {
     out(plan_text(plan, head, limits, lower));
     if (timed) out("\n" + time_text(time, device));
-    if (on_gpu) out(proposal_text(propose_micro_batch(config, models, device), config, device));
   }
   check_plan(plan, config, models, limits);
   return kDone;

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
-#include "model/gemm/row_check.h"
+#include "model/gemm/gemm.h"
 #include "rollout/policy.h"
 #include "train/update/gpu_check.h"
 
@@ -24,7 +24,7 @@ struct EngineCommand {
 #define UCAS_RUN_plain(name)
 #define UCAS_RUN_engine(name) {#name, run_##name},
 #define UCAS_ROW(name, where, group, brief, summary) UCAS_RUN_##where(name)
-constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW)};
+constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW){"merge", run_merge}};
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -62,8 +62,8 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
 
 extern "C" void ucas_engine_check_device(const std::string* device, std::vector<ucas::DeviceCheck>* rows) {
   ucas::with_own_errors([&] {
-    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device), true)) {
-      rows->push_back({f.what, f.difference, f.bound, f.share, f.limit, f.ok()});
+    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device))) {
+      rows->push_back({f.what, f.difference, f.bound, f.ok()});
     }
   });
 }

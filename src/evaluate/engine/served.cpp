@@ -337,17 +337,6 @@ std::string ServedModel::text() const {
              positions > 0 ? str(", ", grouped(positions), " positions") : "");
 }
 
-std::map<std::string, std::string> ServedModel::facts() const {
-  const auto word = [](bool is) { return std::string(is ? "yes" : "no"); };
-  return {{"address", address},
-          {"name", name},
-          {"positions", positions > 0 ? str(positions) : "not said"},
-          {"prompts_as_ids", word(takes_ids)},
-          {"token_ids", word(gives_ids)},
-          {"log_probs", word(gives_logprobs)},
-          {"seeds", word(takes_seed)}};
-}
-
 ServedModel look_at_server(const std::string& address, const ServerOptions& options) {
   return Look(address, options).look();
 }

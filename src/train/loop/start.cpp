@@ -30,13 +30,12 @@
 #include "plan/plan.h"
 #include "records/run/environment.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/shared_rollout.h"
 #include "sampling/engine_room.h"
 #include "sharding/agreement.h"
 #include "train/collect/carry_over.h"
-#include "train/collect/data_order.h"
 #include "train/metrics/metrics.h"
 #include "train/state/checkpoint.h"
 #include "train/state/fingerprint.h"
@@ -136,8 +135,19 @@ bool offloads(const TrainConfig& config, at::Device device, const std::string& w
   return plan.offloads;
 }
 
-// What the run was begun with against what this device gives.
+// What a run is made of is said by its files and its version; of two commits of one version they may differ.
+void check_program(const RunDirectory& run) {
+  const std::string before = run.environment("version"), now = version_and_commit();
+  if (before.empty() || before == now) return;
+  const std::string text =
+      str("resumed by ucas ", now, "; begun by ucas ", before, ": the result may differ from an uninterrupted run's");
+  warn(text);
+  if (run.writes()) add_remark(run.env_file(), text);
+}
+
+// What the run was begun with against what this program and this device give.
 void check_engine(const EngineConfig& engine, const RunDirectory& run) {
+  check_program(run);
   if (engine.cache_tokens == 0) return;
   const std::string slots = run.environment("rollout_slots"), tokens = run.environment("rollout_cache_tokens");
   if (slots.empty() || (slots == str(engine.max_slots) && tokens == str(engine.cache_tokens))) return;
@@ -199,7 +209,6 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   parts.graders =
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
-  check_sources(config, parts.data);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
     check_golds(parts.graders, parts.validation.problems);

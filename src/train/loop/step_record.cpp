@@ -100,7 +100,7 @@ std::string signal_rows(const Collected& made, const Training& t, const Advantag
   kept.answer_classes = config.needs().answer_classes;
   kept.tail_confidence = true;  // the trainer computes it for every step that is saved
   kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
-  kept.batch = leading_groups(made.batch, config.train.stored_signal_tokens);
+  kept.batch = leading_groups(made.batch, kStoredSignalTokens);
   const std::map<std::string, GraderKind> of_source = parse_graders(config.reward.graders, "reward.graders");
   for (const Group& group : kept.batch.groups) {
     const Problem& problem = t.data.problems[group.problem];
@@ -240,7 +240,6 @@ void StepRecord::write() {
     }
   }
   t_.run.append_step(metrics.json());
-  if (t_.config.train.writes_events()) t_.run.append_events(context.step, metrics.values());
   observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
 }
 

@@ -10,11 +10,10 @@
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/stop_bound.h"
 #include "core/metrics.h"
 #include "methods/apply.h"
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/entropy_target.h"
+#include "objective/loss/rollout_correction.h"
 #include "rollout/environment/environment.h"
 #include "rollout/shared_rollout.h"
 #include "train/collect/carry_over.h"
@@ -33,8 +32,7 @@ namespace {
 // in. Threads: one caller, and the watchdog's own.
 class WatchedTraining final : public TrainObserver {
  public:
-  WatchedTraining(TrainObserver& observer, const RunConfig& config)
-      : observer_(observer), dog_(config.watchdog, config.watchdog_end) {}
+  WatchedTraining(TrainObserver& observer, const RunConfig& config) : observer_(observer), dog_(config.watchdog) {}
   void begin(const TrainStart& start) override {
     step_ = start.step;
     observer_.begin(start);
@@ -102,7 +100,6 @@ Advantages compute_advantages(const Training& t, const Batch& batch, StepRecord&
 // and that of the next.
 ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   ObjectiveConfig objective = t.config.objective;
-  objective.kl_coeff = objective.kl_schedule.weight(objective.kl_coeff, t.state.step);
   if (objective.entropy_target == 0) return objective;
   const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
   const EntropyBonus bonus = entropy_bonus(objective, c, m.get(metric::actor_entropy));
@@ -110,24 +107,6 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   t.state.entropy_coeff = bonus.next;
   objective.entropy_coeff = bonus.now;
   return objective;
-}
-
-// Whether the step crossed a bound of train.stop_when, which ends the run.
-void hold_to_bounds(Training& t, const StepMetrics& m) {
-  const std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
-  if (bounds.empty() || !t.state.ended.empty()) return;
-  t.state.ended = crossed(bounds, m.values());
-  if (!t.state.ended.empty()) log(str("step ", t.state.step, " ends the run: ", t.state.ended));
-}
-
-// A name of train.stop_when that no step has would hold nothing. Numbers of validations come when they come.
-void check_bounds(const Training& t, const StepMetrics& m) {
-  std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
-  std::erase_if(bounds, [](const StopBound& bound) { return bound.metric.starts_with("val-"); });
-  if (const StopBound* none = bound_without_metric(bounds, m.values())) {
-    warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
-             ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
-  }
 }
 
 // The last link of the chain of samplers: it borrows the tokenizer, which stays where it is from here on.
@@ -219,17 +198,13 @@ Trainer::Outcome Trainer::step() {
     update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
     record.store(made, computed, unstored_);
-    if (number == 1) check_bounds(t_, record.metrics);
   }
   prefetched_.wait();
-  if (t_.ranks->leads()) hold_to_bounds(t_, record.metrics);
   if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
     hand_over(&record);
     validate(t_, record);
     t_.ranks->together("judging the validation", [&] {
-      if (!t_.ranks->leads()) return;
-      judge(t_, record.metrics);
-      hold_to_bounds(t_, record.metrics);
+      if (t_.ranks->leads()) judge(t_, record.metrics);
     });
   }
   hold_shares_to_limits(t_, record.metrics);
@@ -344,18 +319,15 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
-// Rank 0's, with what it knows of the run's end and best step.
+// Rank 0's, with what it knows of the best step.
 Decision Trainer::decide(const char* what, Decision mine) {
-  mine.ended = t_.state.ended;
   mine.best = t_.state.best;
   Decision decision = decided(*t_.ranks, what, mine);
-  t_.state.ended = decision.ended;
   t_.state.best = decision.best;
   return decision;
 }
 
 bool Trainer::finished() const {
-  if (out_of_patience(t_) || !t_.state.ended.empty()) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
                                  : t_.state.step >= total_steps_;
 }

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "rollout/config.h"
 #include "train/signals/pack.h"
 
