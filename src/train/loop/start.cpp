@@ -106,7 +106,7 @@ EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
-  if (total == 0 || config.rollout.backend != SampledBy::native) return engine;
+  if (total == 0 || config.rollout.served()) return engine;
   PlannedModels models = planned_models(config, weights);
   models.ranks = ranks;
   models.gpu = usable_gpu(total);
@@ -210,7 +210,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
   if (!config.data.val_files.empty()) {
-    parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
+    parts.validation = load_set(config, config.data.val_files, tokenizer, form, 0, true);
     check_golds(parts.graders, parts.validation.problems);
   }
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
@@ -223,7 +223,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   }
   check_longest(config, parts.policy.model->config());
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
-  if (config.rollout.backend == SampledBy::native) {
+  if (!config.rollout.served()) {
     parts.engine = engine_of(config, device, weights, ranks.size());
     parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
