@@ -74,7 +74,7 @@ TEST(effects, explain_departures_resume_and_report_follow_what_every_option_of_e
     for (const FieldValue& field : fields_of(config)) {
       SCOPED_TRACE(field.key);
       const bool length = field.key == "train.steps" || field.key == "train.epochs";  // train/state/fingerprint_test
-      EXPECT_TRUE(length || is_free_option(field.key, config) == !is_fixed(field.effect));
+      EXPECT_TRUE(length || is_free_option(field.key) == !is_fixed(field.effect));
       EXPECT_EQ(is_incidental(field.key), !tells_runs_apart(field.effect));
       EXPECT_EQ(effect_of(field.key), field.effect) << "an option of a method must be told from the key alone";
       if (field.key == "method.name" || field.key == "method.preset") continue;  // said in the page's heading

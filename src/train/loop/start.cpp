@@ -369,20 +369,14 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
 
 // Settings of the run with those of the command line, where these may change.
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
-                                    const TrainConfig& before, bool allow_changes) {
+                                    const TrainConfig& before) {
   for (const Setting& setting : overrides) {
     if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
-    const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
     const auto* text = std::get_if<std::string>(&setting.value);
     const bool another_gpu =
         setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
-    if (is_free_option(setting.key, before) || setting.key == "threads" || another_gpu || (length && allow_changes)) {
+    if (is_free_option(setting.key) || setting.key == "threads" || another_gpu) {
       settings.push_back(setting);
-    } else if (length) {
-      throw Error(ErrorKind::config,
-                  str(setting.where, ": cannot change on --resume: a learning rate of this run is planned over ",
-                      "all its steps (schedule = \"cosine\"), so that other steps would change results; "
-                      "leave it, or add --allow-changes"));
     } else {
       throw Error(ErrorKind::config, str(setting.where,
                                          ": cannot change on --resume: it would change results; start a new run "
@@ -570,7 +564,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     RunDirectory::check_started(path);
     const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
     before = make_train_config(saved);
-    config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
+    config = make_train_config(with_overrides(saved, overrides, before));
     config.validate();
     had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   });
