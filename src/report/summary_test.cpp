@@ -8,7 +8,7 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "report/page/series.h"
+#include "report/page/curves.h"
 #include "support/synthetic_run.h"
 
 namespace ucas {

@@ -15,6 +15,13 @@ PARTS = {"dynamics": ["| end less minimum |"], "confidence": ["| before, joint z
          "sensitivity": ["-bars-"], "ablation": ["-bars-"], "methods": ["-bars-"], "signals": ["-bars-"], "seeds": ["## Each run"]}
 
 
+def configs():
+    """Their names: a file's, or those of the tables [config.NAME] in it."""
+    for path in files(".toml", under="configs"):
+        tables = tomllib.loads(text(path)).get("config")
+        yield from tables or [os.path.basename(path)[:-5]]
+
+
 def names_in(body):
     for command, name in COMMAND.findall(body):
         yield name, ["studies"] if command == "study" else ["configs"]
@@ -94,12 +101,14 @@ def form(name, body):
 def main():
     problems = []
     checked = 0
+    embedded = set(configs())
     for document in files(".md"):
         for name, folders in names_in(text(document)):
             if name.endswith(".toml") or "NAME" in name:
                 continue
             checked += 1
-            if not any(os.path.exists(os.path.join(ROOT, folder, f"{name}.toml")) for folder in folders):
+            there = any(os.path.exists(os.path.join(ROOT, folder, f"{name}.toml")) for folder in folders)
+            if not there and not ("configs" in folders and name in embedded):
                 problems.append(f"{document}: there is no {name} in {' or '.join(folders)}")
     paper = text("docs/paper.md")
     for item in PAPER:

@@ -17,9 +17,6 @@ EXCEPTIONS = {
     ("src/train/state/train_state.cpp", "companions"): "a key of earlier state.json",
     ("src/train/state/train_state_test.cpp", "surplus"): "a key of earlier state.json",
     ("src/train/state/train_state_test.cpp", "companions"): "a key of earlier state.json",
-    ("src/base/text/renamed_keys.cpp", "surplus"): "the table of old names",
-    ("src/base/text/renamed_keys.h", "surplus"): "the table of old names",
-    ("src/base/text/renamed_keys_test.cpp", "surplus"): "the table of old names",
     ("src/verify/sandbox/launcher/root.cpp", "nobody"): "the user nobody",
     ("docs/reliability.md", "nobody"): "the user nobody",
 }

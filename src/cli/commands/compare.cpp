@@ -112,7 +112,7 @@ std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, 
   for (const RunGroup* from : order) {
     groups.push_back(answers_of(*from, choose));
     for (size_t i = 0; i < from->runs.size(); ++i) {
-      groups.back().runs[i].settings = recorded_settings(path_join(from->runs[i]->path, "eval"), name);
+      groups.back().runs[i].settings = settings_of(*choose(*from->runs[i]));
     }
   }
   return groups;

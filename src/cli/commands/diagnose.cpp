@@ -13,7 +13,7 @@
 #include "compare/diagnosis.h"
 #include "evaluate/sources/stored_samples.h"
 #include "records/run_record.h"
-#include "report/causes/diagnose_causes.h"
+#include "report/diagnosis.h"
 
 namespace ucas {
 
@@ -103,10 +103,9 @@ int say_causes(const std::string& path, bool json) {
   }
   std::vector<std::string> remarks = run.remarks;
   const std::vector<StoredResponse> stored = read_stored(path, remarks);
-  Causes causes = find_causes(run, stored);
-  causes.remarks = std::move(remarks);
-  const CausesReport report{run, causes};
-  out(json ? causes_json(report) : causes_text(report));
+  RunDiagnosis diagnosis = diagnose_run(run, stored);
+  diagnosis.remarks = std::move(remarks);
+  out(json ? diagnosis_json(run, diagnosis) : diagnosis_text(run, diagnosis));
   return kDone;
 }
 

@@ -1,4 +1,4 @@
-#include "report/page/results.h"
+#include "report/page/page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,10 @@
 #include "base/str.h"
 #include "core/metrics.h"
 #include "report/benchmarks.h"
-#include "report/causes/trend.h"
 #include "report/escape.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 #include "report/svg/svg_chart.h"
+#include "report/trend.h"
 
 namespace ucas {
 
@@ -187,7 +187,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"narrow", narrow_table(summary)},
       {"benchmarks", benchmarks_html(groups, summary.data)},
       {"note", note},
-      {"cards", cards_html(groups, summary.data)}};
+      {"made", made_html(groups, summary.data)}};
 }
 
 // Mean of the columns that fit at the steps where there is one.

@@ -166,7 +166,7 @@ std::string RewardCommand::ending() {
 
 std::string RewardCommand::ask(const std::string& lines, size_t count,
                                const std::function<std::string(size_t)>& name_of) {
-  Doing doing(str("waiting for ", name_), pid_);
+  Doing doing(str("waiting for ", name_));
   std::string replies = std::move(rest_);
   rest_.clear();
   size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
