@@ -183,8 +183,8 @@ class UcasVariants final : public Ucas {
              "rule for right and wrong in Eq. 8: the sign of A (paper), or the verdict");
     f.choice("placebo", placebo_,
              {"off", "permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"},
-             "placebo in place of UCAS: confidences permuted within the group, or within its right and its wrong "
-             "responses; certainties permuted within the response; or DAPO with UCAS's size and net push");
+             "placebo in place of UCAS: confidences permuted within the group, or within the responses of one sign of "
+             "A; certainties permuted within the response; or DAPO with UCAS's size and net push");
   }
 
   void validate() const override;
