@@ -17,23 +17,29 @@ def table(head, rows):
     return "\n".join(["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"] + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def name_of(names):
+    """x/mean, x/max, x/min are `x/{mean,max,min}`; other names stand one after another."""
+    stems = {name.rpartition("/")[0] for name in names}
+    ends = [name.rpartition("/")[2] for name in names]
+    if len(names) > 2 and len(stems) == 1 and set(ends) <= {"mean", "std", "max", "min"}:
+        return f"`{stems.pop()}/{{{','.join(ends)}}}`"
+    return " ".join(f"`{name}`" for name in names)
+
+
 def merged(metrics):
-    """Names that are explained together are one row."""
+    """Names that are explained together are one row; the unit stands behind them, unless the meaning says that it is a share."""
     rows = []
     for metric in metrics:
-        name = f"`{metric['name']}`"
         if metric["meaning"] or not rows:
-            rows.append([[name], [metric["unit"]], metric["meaning"]])
-        else:
-            rows[-1][0].append(name)
-            rows[-1][1].append(metric["unit"])
-    return [[" ".join(names), ", ".join(dict.fromkeys(unit for unit in units if unit)), meaning] for names, units, meaning in rows]
+            rows.append([[], [], metric["meaning"]])
+        rows[-1][0].append(metric["name"])
+        rows[-1][1] += [metric["unit"]] if metric["unit"] != "share" or "share" not in rows[-1][2] else []
+    return [[name_of(names) + "".join(f" ({unit})" for unit in dict.fromkeys(units) if unit), meaning] for names, units, meaning in rows]
 
 
 def tables(told):
-    made = {name: table(["name", "unit", "meaning"], merged(rows)) for name, rows in told["sections"].items()}
-    made["methods"] = table(["method", "name", "unit", "meaning"],
-                            [[f"`{method}`", *row] for method, rows in told["methods"].items() for row in merged(rows)])
+    made = {name: table(["name", "meaning"], merged(rows)) for name, rows in told["sections"].items()}
+    made["methods"] = table(["name", "meaning"], [row for rows in told["methods"].values() for row in merged(rows)])
     made["causes"] = table(["cause", "alarm", "when"], [[c["title"], "yes" if c["alarm"] else "", c["when"]] for c in told["causes"]])
     return made
 

@@ -333,7 +333,7 @@ void TrainConfig::validate_carry_over() const {
                     rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
                     "; set it to false"));
   }
-  if (need.margin || need.tail_confidence || need.divergence || need.min_p) {
+  if (need.margin || need.tail_confidence || need.min_p) {
     throw Error(ErrorKind::config, str("rollout.carry_over = true: ", method->title(), " with these options reads ",
                                        need.margin            ? "margins of the old policy"
                                        : need.tail_confidence ? "its confidence after the last token"

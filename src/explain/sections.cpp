@@ -429,7 +429,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
     lines.push_back(
         {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
   }
-  const int64_t passes = models + (needs.divergence ? 1 : 0) + (needs.min_p ? 1 : 0);  // each reads the batch once
+  const int64_t passes = models + (needs.min_p ? 1 : 0);  // each reads the batch once
   std::string words = str(many(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";
@@ -464,7 +464,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   in.advantage = A;
   in.ref_logprob = ref;
   in.mark = mark;
-  in.divergence = in.margin = gap;
+  in.margin = gap;
   in.min_p_logprob = ref;
   in.objective = &config.objective;
   struct Arrays {

@@ -1,5 +1,5 @@
 // The K largest logits of a row, tile by tile: for the trainer's head and for losses that read a policy's likeliest
-// tokens (train/update/likely_tokens.h). From the largest on; of equal ones the lower id first, so that the choice
+// tokens (model/head/head.cpp). From the largest on; of equal ones the lower id first, so that the choice
 // depends on nothing but the row. Pointers only, no allocation, no exceptions.
 #pragma once
 

@@ -308,7 +308,7 @@ Outputs outputs_in_parts(const Method& method, const ObjectiveConfig& objective,
       LossInput part = whole;
       part.sequences = {&piece, 1};
       for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                           &part.advantage, &part.ref_logprob, &part.divergence, &part.margin, &part.min_p_logprob})
+                           &part.advantage, &part.ref_logprob, &part.margin, &part.min_p_logprob})
         if (!values->empty()) *values = values->subspan(first, piece.length);
       part.mark = whole.mark.subspan(first, piece.length);
       LossBuffer buffer;

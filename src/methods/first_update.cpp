@@ -21,7 +21,6 @@ LossInput input_of(const Batch& batch, std::span<const float> advantage, std::sp
   in.entropy = or_zeros(batch.entropy);
   in.confidence = or_zeros(batch.confidence);
   in.ref_logprob = or_zeros(batch.ref_logprob);
-  in.divergence = zeros;
   in.margin = or_zeros(batch.margin);
   in.min_p_logprob = batch.min_p_logprob;
   in.seed = batch.seed;

@@ -16,7 +16,6 @@
 #include "core/batch.h"
 #include "core/metrics.h"
 #include "objective/config.h"
-#include "objective/loss/divergence.h"
 #include "objective/loss/loss.h"
 
 namespace ucas {
@@ -35,16 +34,15 @@ struct Needs {
   bool reference = false;       // Batch::ref_logprob
   bool confidence = false;      // Batch::confidence and Batch::logit: each new batch has them, a stored one may not
   bool logit = false;
-  bool margin = false;                         // Batch::margin
-  bool tail_confidence = false;                // Response::tail_confidence
-  bool old_logprob = false;                    // Batch::old_logprob and Batch::entropy for advantages(): each new batch
-  bool entropy = false;                        // has them, a stored one may not
-  std::optional<CriticConfig> critic;          // Batch::value
-  std::optional<PrmConfig> prm;                // Batch::prm_logratio
-  std::optional<std::string> teacher;          // Batch::teacher_logprob, of the checkpoint in this directory
-  std::optional<Selection> selection;          // a call of select(), after a forward pass of its own where not per step
-  std::optional<LikelyDivergence> divergence;  // LossInput::divergence, at one more pass and LM-head product
-  std::optional<double> min_p;                 // Batch::min_p_logprob of this min-p, at one more pass: for a loss alone
+  bool margin = false;                 // Batch::margin
+  bool tail_confidence = false;        // Response::tail_confidence
+  bool old_logprob = false;            // Batch::old_logprob and Batch::entropy for advantages(): each new batch
+  bool entropy = false;                // has them, a stored one may not
+  std::optional<CriticConfig> critic;  // Batch::value
+  std::optional<PrmConfig> prm;        // Batch::prm_logratio
+  std::optional<std::string> teacher;  // Batch::teacher_logprob, of the checkpoint in this directory
+  std::optional<Selection> selection;  // a call of select(), after a forward pass of its own where not per step
+  std::optional<double> min_p;         // Batch::min_p_logprob of this min-p, at one more pass: for a loss alone
   int64_t likeliest = 0;         // LossInput::margin, LossOutput::d_likely: of so many tokens of the current policy
   bool on_policy = false;        // one update a step, of what the policy as it is has sampled
   int64_t responses = 1;         // to a prompt, at least (rollout.n): with fewer every advantage is 0

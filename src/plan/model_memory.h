@@ -54,7 +54,7 @@ struct PassMemory {
 };
 
 constexpr int64_t kDistributionsAtOnce =
-    64;  // rows whose whole logits train/update/likely_tokens.cpp holds: 39 MB of 152k tokens
+    64;  // rows whose whole logits train/update/min_p.cpp holds: 39 MB of 152k tokens
 
 struct PassShape {
   int64_t rows = 0;    // tokens of the largest micro-batch

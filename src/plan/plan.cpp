@@ -26,7 +26,7 @@ constexpr int64_t kWriteBuffer = int64_t{12} << 20;  // of numbers converted whi
 constexpr int64_t kSampledToken = 40, kBatchToken = 64, kStoredToken = 400;
 constexpr int64_t kSignalLine = 130, kResponseLine = 5;  // on disk, a token
 
-constexpr const char* kOfHost[] = {"program", "tokenizer", "responses", "likely tokens", "writing", "freed", "slack"};
+constexpr const char* kOfHost[] = {"program", "tokenizer", "responses", "writing", "freed", "slack"};
 
 int64_t largest_of(const std::vector<int64_t>& values) { return *std::max_element(values.begin(), values.end()); }
 
@@ -236,17 +236,10 @@ class Planner {
     const int64_t prompts = c_.data.train_batch_size,
                   parts = (prompts + c_.update.mini_batch_size - 1) / c_.update.mini_batch_size;
     const int64_t mini = (prompts + parts - 1) / parts * c_.rollout.n;
-    const bool likely = needs_.divergence && parts * c_.update.epochs > 1;
     PassShape score = shape(all);
     if (needs_.min_p) score.distributions = kDistributionsAtOnce;
     larger(kScore, forward_memory(m_.policy, m_.options, score));
     PassShape update = shape(mini);
-    if (likely) {
-      PassShape before = shape(all);
-      before.distributions = update.distributions = kDistributionsAtOnce;
-      larger(kUpdate, forward_memory(m_.policy, m_.options, before));
-      likely_tokens(all * c_.rollout.response_length);
-    }
     larger(kUpdate, backward_memory(m_.policy, m_.options, update));
     if (policy_.muon > instants_[kUpdate].total()) {
       instants_[kUpdate] = {.scratch = policy_.muon, .note = "one matrix under Muon"};
@@ -272,13 +265,6 @@ class Planner {
     auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
     for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
     step_data();
-  }
-
-  // Ids and log-probs, and ids as floats while ranks exchange them.
-  void likely_tokens(int64_t tokens) {
-    const int64_t count = std::min(needs_.divergence->tokens, m_.policy.vocab_size);
-    part("likely tokens", str(count, " of the old policy at every token"))[kUpdate] =
-        tokens * count * (ranks_ > 1 ? 12 : 8);
   }
 
   void step_data() {

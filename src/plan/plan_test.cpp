@@ -396,44 +396,6 @@ TEST(memory_plan, a_teacher_is_counted_by_its_own_size_and_scores) {
   EXPECT_EQ(bytes_of(plan_memory(grpo, models_of(grpo)), "teacher", "update"), 0);
 }
 
-TEST(memory_plan, the_likeliest_tokens_of_a_trust_region_are_counted_where_a_step_has_several_updates) {
-  TrainConfig c = small_training();
-  c.update.mini_batch_size = 2;
-  const MemoryPlan plain = plan_memory(c, models_of(c));
-  c.method = make_method("dppo", "topk_kl");
-  const MemoryPlan plan = plan_memory(c, models_of(c));
-  EXPECT_EQ(bytes_of(plan, "likely tokens", "update"), 4 * 4 * 48 * 20 * 8) << "an id and a log-prob of 20 at each";
-  EXPECT_EQ(bytes_of(plan, "likely tokens", "score"), 0);
-  EXPECT_EQ(bytes_of(plan, "likely tokens", "save"), 0);
-  PlannedModels wide = models_of(c);
-  wide.policy.vocab_size = 100'000;
-  EXPECT_EQ(
-      bytes_of(plan_memory(c, wide), "logits", "update") -
-          [&] {
-            TrainConfig other = c;
-            other.method = make_method("dppo", "tv");
-            return bytes_of(plan_memory(other, wide), "logits", "update");
-          }(),
-      64 * 100'000 * 4)
-      << "whole logits of the rows that are read at once";
-  PlannedModels of_two = models_of(c);
-  of_two.ranks = 2;
-  EXPECT_EQ(bytes_of(plan_memory(c, of_two), "likely tokens", "update"), 4 * 4 * 48 * 20 * 12);
-  PlannedModels few = models_of(c);
-  few.policy.vocab_size = 16;
-  EXPECT_EQ(bytes_of(plan_memory(c, few), "likely tokens", "update"), 4 * 4 * 48 * 16 * 8);
-  PlannedModels on_gpu = models_of(c);
-  on_gpu.gpu = int64_t{80} << 30;
-  EXPECT_EQ(bytes_of(plan_memory(c, on_gpu), "likely tokens", "update"), 0) << "they lie on the host";
-  c.update.mini_batch_size = 4;  // one update, by the distribution that sampled
-  EXPECT_EQ(plan_memory(c, models_of(c)).peak(), [&] {
-    TrainConfig other = c;
-    other.method = make_method("dppo", "tv");
-    return plan_memory(other, models_of(other)).peak();
-  }());
-  EXPECT_EQ(bytes_of(plain, "likely tokens", "update"), 0);
-}
-
 TEST(memory_plan, disk_holds_the_kept_checkpoints_and_one_in_the_making) {
   TrainConfig c = small_training();
   c.train.steps = 100;

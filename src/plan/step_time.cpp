@@ -166,18 +166,6 @@ class TimePlanner {
     return pass(m, mine, 1, 1, d_.forward) + mine * r() * (logits(m) * (kDistributionLogits - 1) + copied_logits());
   }
 
-  // The likeliest tokens before the first update, then their distribution again at every token of every later update:
-  // each a GEMM of the LM head whose logits are read on the host, row by row.
-  void divergence(double epochs) {
-    const ModelConfig& m = m_.policy;
-    const double mine = trained_ / ranks_, again = epochs * (updates_ - 1) / updates_;
-    const double of_head = d_.operations * (d_.head > 0 ? d_.head : d_.forward);
-    const double distribution = 2 * head_multiply_adds(m) / of_head + logits(m) * kDistributionLogits;
-    phase("likely tokens", read_distributions(mine) + mine * r() * again * (distribution + copied_logits()),
-          str(needs_.divergence->tokens, " of every token, and their distribution again in ",
-              std::llround(updates_ - 1), " of ", std::llround(updates_), " updates", host_words()));
-  }
-
   // Forward, two GEMMs backward, and what is computed again.
   double passes() const {
     if (c_.update.recompute == Recompute::block) return 4;
@@ -194,7 +182,6 @@ class TimePlanner {
     if (needs_.selection && needs_.selection->scope != Scope::step)
       phase("selection", epochs * pass(m_.policy, trained_ / ranks_, 1, 1, d_.forward),
             "by the policy before each update");
-    if (needs_.divergence && updates_ > 1) divergence(epochs);
     const double used = used_by_waves(updates_ / epochs);
     update_ = epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update) / used;
     phase("update", update_,
@@ -287,8 +274,6 @@ class TimePlanner {
     if (needs_.prm)
       models += bytes_of(model_memory(m_.prm, options, &needs_.prm->optimizer), wire * passes(micro, 1, 1), 1);
     double rows = sampled_ * r() * kRowBytes / 12;
-    if (needs_.divergence && updates_ > 1)
-      rows += 2 * trained_ * r() * 8 * static_cast<double>(needs_.divergence->tokens);
     const double bytes = others * (models + rows);
     const double beside = beside_passes(policy, others, wire);
     phase("exchange", bytes / d_.link - beside,

@@ -187,39 +187,6 @@ TEST(step_time, what_is_computed_again_and_what_is_longer_costs) {
   EXPECT_EQ(seconds(plan_time(c, of_1_5b(c), h100, {}), "reference"), seconds(plain, "score"));
 }
 
-TEST(step_time, the_passes_of_a_trust_region_by_likely_tokens_are_counted_where_a_step_has_several_updates) {
-  TrainConfig c = large_step();
-  c.method = make_method("dppo", "tv");
-  Device cpu{.name = "cpu", .operations = 1e12, .bandwidth = 1e11, .link = 1e9};
-  cpu.forward = cpu.update = cpu.decode = cpu.read = cpu.optimizer = 1;
-  cpu.logit_seconds = 1e-9;
-  PlannedModels models = of_1_5b(c);
-  models.gpu = 0;
-  const TimePlan plain = plan_time(c, models, cpu, {});
-  EXPECT_EQ(seconds(plain, "likely tokens"), 0);
-  c.rollout.old_log_prob = OldPolicy::trainer;
-  const double scored = seconds(plan_time(c, models, cpu, {}), "score");
-  c.method = make_method("dppo", "topk_tv");
-  const TimePlan plan = plan_time(c, models, cpu, {});
-  // 64 x 16 x 1,020 tokens: a forward pass, and at each token of the second of two updates the head's GEMM.
-  const double tokens = 64 * 16 * 1020, head = tokens * 2 * 1536 * 151936 / 1e12, distribution = tokens * 151936 * 1e-9;
-  EXPECT_NEAR(seconds(plan, "likely tokens"), scored - distribution + 2 * distribution + (head + 2 * distribution) / 2,
-              1e-3 * scored);
-  EXPECT_EQ(seconds(plan, "update"), seconds(plain, "update"));
-
-  Device h100 = gpu_named("h100", Dtype::bf16);
-  set_link(h100, "", 2);
-  EXPECT_GT(seconds(plan_time(c, of_1_5b(c), h100, {}), "likely tokens"), 1.5 * tokens * 4 * 151936 / h100.host_link)
-      << "logits go to the host";
-  PlannedModels two = of_1_5b(c), one = of_1_5b(c);
-  two.ranks = 2;
-  EXPECT_NEAR(seconds(plan_time(c, two, h100, {}), "likely tokens"),
-              seconds(plan_time(c, one, h100, {}), "likely tokens") / 2, 1e-9);
-  c.update.mini_batch_size = c.data.train_batch_size;
-  EXPECT_EQ(seconds(plan_time(c, models, cpu, {}), "likely tokens"), 0)
-      << "one update, by the distribution that sampled";
-}
-
 TEST(step_time, a_choice_of_tokens_by_the_policy_of_now_costs_a_pass_before_each_update) {
   TrainConfig c = large_step();
   const Device h100 = gpu_named("h100", Dtype::bf16);

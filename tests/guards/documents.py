@@ -6,7 +6,8 @@ from tree import ROOT, files, report, text
 
 # `src/train/loop/trainer.cpp` or `methods/signals/ucas.cpp: advantages()`, as docs/paper.md writes it.
 MENTION = re.compile(r"`([\w./-]+\.(?:cpp|h|py|md|toml|cmake|json))(?:: ?([\w:]+)\(\))?`")
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
+CODE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
 def resolve(name, document):
@@ -15,6 +16,12 @@ def resolve(name, document):
         if os.path.exists(os.path.join(ROOT, candidate)):
             return candidate
     return None
+
+
+def anchors(document):
+    """Of the headings of a document, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", CODE.sub("", text(document)), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 # In a comment: train/signals/logprobs, methods/kl.h, docs/formats.md, batch.h; not rollouts/ of a run, nor https://.
@@ -79,10 +86,15 @@ def main():
                 problems.append(f"{document}: `{name}` does not exist")
             elif function and not re.search(rf"\b{function.split('::')[-1]}\b", text(target)):
                 problems.append(f"{document}: {target} has no {function}()")
-        for target in LINK.findall(body):
+        for target, anchor in LINK.findall(CODE.sub("", body)):
+            if not target and not anchor:
+                continue
             mentions += 1
-            if resolve(target, document) is None:
+            place = resolve(target, document) if target else document
+            if place is None:
                 problems.append(f"{document}: the link {target} leads nowhere")
+            elif anchor and place.endswith(".md") and anchor not in anchors(place):
+                problems.append(f"{document}: {place} has no heading #{anchor}")
     report("documents", problems, mentions)
 
 

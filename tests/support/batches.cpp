@@ -44,8 +44,6 @@ void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, 
   }
   append(logprob, lp);
   append(rollout_logprob, old);
-  for (size_t t = divergence.size(); t < logprob.size(); ++t)
-    divergence.push_back(static_cast<float>(token_divergence(Divergence::tv, old_logprob[t], logprob[t])));
   for (size_t t = margin.size(); t < logprob.size(); ++t) {
     margin.push_back(logprob[t] > -1.0986f ? 0 : logprob[t]);
     const float q = old_logprob[t] + 0.1f;
@@ -64,7 +62,6 @@ LossCase LossCase::slice(size_t first, size_t count) const {
     part.sequences.back().response = sequences[i].response;
     part.sequences.back().group = sequences[i].group;
     std::ranges::copy(cut(rollout_logprob), part.rollout_logprob.end() - sequences[i].length);
-    std::ranges::copy(cut(divergence), part.divergence.end() - sequences[i].length);
     std::ranges::copy(cut(margin), part.margin.end() - sequences[i].length);
     std::ranges::copy(cut(min_p_logprob), part.min_p_logprob.end() - sequences[i].length);
     if (mark.empty()) continue;
@@ -85,7 +82,6 @@ LossInput LossCase::input() const {
   in.entropy = entropy;
   in.confidence = entropy;
   in.mark = mark;
-  in.divergence = divergence;
   in.margin = margin;
   in.min_p_logprob = min_p_logprob;
   return in;

@@ -24,7 +24,6 @@ Batch make_batch(const std::vector<Row>& rows);
 struct LossCase {
   std::vector<Sequence> sequences;
   std::vector<float> logprob, old_logprob, ref_logprob, rollout_logprob, advantage, entropy;
-  std::vector<float> divergence;             // as set by add(): of the token and any other
   std::vector<float> margin, min_p_logprob;  // as set by add(): 0 from ln 1/3 on and lp below; old + 0.1, at most 0
   std::vector<uint8_t> mark;
 

@@ -150,14 +150,6 @@ LossCase case_mini_batch(CaseRun& run) {
       const std::vector<float> given = run.tokens(key, i);
       std::ranges::copy(given, to->end() - static_cast<std::ptrdiff_t>(n));
     }
-    if (!run.has("likely_mu")) continue;
-    const Divergence kind = run.variant().ends_with("kl") ? Divergence::kl : Divergence::tv;
-    auto cells = [&](const char* key, size_t slot) { return run.in(key).at(i).at(slot).get<std::vector<float>>(); };
-    for (size_t t = 0; t < n; ++t) {
-      const size_t slot = run.slots(i)[t];
-      const double moved = cell_divergence(kind, cells("likely_mu", slot), cells("likely_pi", slot));
-      mini.divergence[mini.divergence.size() - n + t] = static_cast<float>(moved);
-    }
   }
   return mini;
 }

@@ -132,29 +132,6 @@ def add_recent_losses(add, rounded, mask, old, lp0, A):
                                               "old_logp": torch.log(mu).tolist()}, -w * A * held,
              lambda lp, w=w: (-w * A * lp * M).sum() / N, N, {"clipfrac": rounded(((out * M).sum() / N).item())})
 
-    # Whole distributions over a vocabulary of 11, some way apart. Of each the 3 tokens that mu finds likeliest, and all others as one.
-    place, token = torch.arange(M.numel()).reshape(M.shape + (1,)).double(), torch.arange(11).double()
-    distributions = [torch.softmax(2 * torch.sin(0.7 * place + 1.9 * token) + by * torch.sin(1.3 * place + 0.5 * token), -1) for by in (0, 0.8)]
-    ids = torch.topk(distributions[0], 3, -1).indices
-    cells = [torch.cat([p, 1 - p.sum(-1, keepdim=True)], -1) for p in (distribution.gather(-1, ids) for distribution in distributions)]
-    drawn = ((5 * place) % 11).long()
-    mu, p0 = (distribution.gather(-1, drawn)[..., 0] for distribution in distributions)
-    for variant, low, high in (("topk_tv", 0.12, 0.2), ("topk_kl", 0.05, 0.1)):
-        m, p = cells
-        D = (p - m).abs().sum(-1) / 2 if variant == "topk_tv" else (m * torch.log(m / p)).sum(-1)
-        whole = [distribution / distribution.sum(-1, keepdim=True) for distribution in distributions]  # never less than of the cells
-        assert (D <= ((whole[1] - whole[0]).abs().sum(-1) / 2 if variant == "topk_tv" else (whole[0] * torch.log(whole[0] / whole[1])).sum(-1)) + 1e-12).all()
-        out = ((A > 0) & (p0 > mu) & (D > high)) | ((A < 0) & (p0 < mu) & (D > low))
-        pair = (p0 - mu).abs()  # the binary form would mask others
-        assert ((((A > 0) & (p0 > mu) & (pair > high)) | ((A < 0) & (p0 < mu) & (pair > low))) != out)[M > 0].any()
-        assert 2 <= (out * M).sum() <= N - 2 and (D[M > 0] - high).abs().min() > 1e-4 and (D[M > 0] - low).abs().min() > 1e-4
-        w = (p0 / mu).clamp(max=1.5) * ~out
-        case(f"dppo-{variant}-loss", "dppo", variant,
-             {"clip_low": low, "clip_high": high, "cap": 1.5, "top_k": 3, "logp": torch.log(p0).tolist(), "old_logp": torch.log(mu).tolist(),
-              **{f"likely_{name}": torch.log(distribution.gather(-1, ids)).tolist() for name, distribution in zip(("mu", "pi"), distributions)}},
-             -w * A * torch.log(p0), lambda lp, w=w: (-w * A * lp * M).sum() / N, N,
-             {"clipfrac": rounded(((out * M).sum() / N).item())})
-
     def of_response(lp):  # one loss a response, as the article has it
         s = torch.exp(((lp - old) * M).sum(1) / length)
         a = A[:, 0]

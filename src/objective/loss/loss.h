@@ -29,10 +29,8 @@ struct LossInput {
   std::span<const uint8_t> mark = {};  // what select() said; empty where the method selects nothing
   uint64_t seed = 0;                   // for a loss that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
-  bool only_marked = false;                // tokens of mark 0 are neither in the sum nor in the denominator
-  std::span<const uint8_t> rejected = {};  // 1: left out by objective.reject; empty where none is. Filled for losses
-  std::span<const float> divergence =
-      {};  // of the distribution that the token was sampled from (Needs::divergence), or empty
+  bool only_marked = false;                   // tokens of mark 0 are neither in the sum nor in the denominator
+  std::span<const uint8_t> rejected = {};     // 1: left out by objective.reject; empty where none is. Filled for losses
   std::span<const float> margin = {};         // lp - max_v ln pi(v), current policy (Needs::likeliest), or empty
   std::span<const float> min_p_logprob = {};  // Batch::min_p_logprob (Needs::min_p), or empty
 };

@@ -23,6 +23,7 @@
 #include "train/optimizer/schedule.h"
 #include "train/signals/logprobs.h"
 #include "train/state/checkpoint.h"
+#include "train/update/min_p.h"
 
 namespace ucas {
 
@@ -307,11 +308,6 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   // What an earlier step sampled is off policy from the first mini-batch on.
   const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
-  std::optional<LikelyTokens> likely;
-  if (const auto& need = c.needs().divergence; need && (minis.size() > 1 || c.update.epochs > 1)) {
-    likely = likely_tokens(*t_.policy.model, batch, need->tokens, c.rollout.temperature, c.update.micro_batch_tokens,
-                           t_.ranks.get());
-  }
   std::vector<LossMetrics> losses;
   double norms = 0;
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
@@ -329,7 +325,6 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .step_mark = step_mark,
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
                                                   .on_policy = fresh && losses.empty(),
-                                                  .likely = likely ? &*likely : nullptr,
                                                   .among = {.ranks = t_.ranks.get(),
                                                             .reduce = c.update.reduce,
                                                             .shard = c.update.shard,

@@ -8,24 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
 #include "objective/loss/clipped_ratio.h"
 
 namespace ucas {
 
 namespace {
-
-// What the policy has moved at these rows of the arrays since the step's first update.
-void append_divergence(const ObjectiveInput& in, const Head& head, const at::Tensor& rows, const RowRange& range,
-                       LossArrays& arrays) {
-  const std::optional<LikelyDivergence> need = in.method.needs().divergence;
-  if (!need) return;
-  const std::span place = std::span(arrays.place).subspan(range.first, range.count);
-  UCAS_CHECK(in.on_policy || in.likely != nullptr, "the divergence needs the distribution of before the update");
-  std::vector<float> now(place.size());
-  if (!in.on_policy) now = divergence_since(*in.likely, need->kind, head, rows, place, in.temperature);
-  arrays.divergence.insert(arrays.divergence.end(), now.begin(), now.end());
-}
 
 // What the current policy says of every token of these micro-batches, in their order, by a forward pass without
 // gradients. Several ranks: each passes some of the micro-batches, and all have the same bits.
@@ -158,7 +145,6 @@ void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t>
     // log pi(o_it), H_it, C_it
     const HeadStats stats = model_.head().stats(rows, target, in_.temperature, in_.method.needs().likeliest);
     arrays.append(stats);
-    append_divergence(in_, model_.head(), rows, part, arrays);
     const LossOutput loss = losses(arrays, shares, part);  // min(r A, clip(r) A), where DAPO's, and its derivatives
     network.backward_head(part, rows, stats, loss);
   }
@@ -171,7 +157,6 @@ void GradientPass::read(int64_t index) {
   LossArrays arrays;
   arrays.append(in_, micro.response);
   // Of advantage 0: not read.
-  if (in_.method.needs().divergence) arrays.divergence.resize(arrays.place.size());
   if (in_.method.needs().likeliest > 0) arrays.margin.resize(arrays.place.size());
   if (in_.on_policy) {
     arrays.append_old(in_, micro.response);

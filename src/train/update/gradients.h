@@ -13,7 +13,6 @@
 #include "model/model.h"
 #include "objective/aggregate.h"
 #include "sharding/gradient_schedule.h"
-#include "train/update/likely_tokens.h"
 
 namespace ucas {
 
@@ -38,7 +37,6 @@ struct ObjectiveInput {
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
   int64_t head_rows = 0;                    // at most so many at a time; 0: as many as the head wants (else for tests)
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
-  const LikelyTokens* likely = nullptr;     // where the method needs a divergence, unless on_policy: then it is 0
   Among among = {};                         // the ranks that share the update
 };
 

@@ -219,14 +219,12 @@ void expect_the_same_update(Model& model, const Batch& batch, std::span<const fl
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
   std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
-  const LikelyTokens likely = likely_tokens(model, batch, 5, 1.0, budgets.front());
   auto run = [&](bool skip, int64_t budget) {
     size_t N = batch.token.size();
     Update update{{}, {}, {std::vector<float>(N), std::vector<uint8_t>(N)}};
     ObjectiveInput in{batch, advantage, responses, method,    config,         1.0,
                       16,    budget,    9,         step_mark, &update.record, on_policy};
     in.skip_silent = skip;
-    in.likely = &likely;
     size_t silent = 0;
     for (int64_t index : responses) silent += is_silent(in, index);
     EXPECT_EQ(silent, skipped);

@@ -72,7 +72,6 @@ LossInput LossArrays::view(const ObjectiveInput& in) const {
           .seed = in.seed,
           .objective = &in.config,
           .only_marked = only_marked(in.method),
-          .divergence = divergence,
           .margin = margin,
           .min_p_logprob = min_p_logprob};
 }
@@ -80,7 +79,7 @@ LossInput LossArrays::view(const ObjectiveInput& in) const {
 LossInput LossArrays::view(const ObjectiveInput& in, const RowRange& range, std::vector<Sequence>& pieces) const {
   LossInput part = view(in);
   for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                       &part.advantage, &part.ref_logprob, &part.divergence, &part.margin, &part.min_p_logprob})
+                       &part.advantage, &part.ref_logprob, &part.margin, &part.min_p_logprob})
     if (!values->empty()) *values = values->subspan(range.first, range.count);
   if (!mark.empty()) part.mark = part.mark.subspan(range.first, range.count);
   pieces.clear();

@@ -16,8 +16,8 @@ struct LossArrays {
   std::vector<Sequence> sequences;
   std::vector<int64_t> place;  // [n] of each token in the batch
   std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;  // [n] each
-  std::vector<float> divergence, margin, min_p_logprob;  // [n], empty where the method needs none
-  std::vector<uint8_t> mark;                             // [n], empty where no token is selected
+  std::vector<float> margin, min_p_logprob;  // [n], empty where the method needs none
+  std::vector<uint8_t> mark;                 // [n], empty where no token is selected
 
   // What of the batch is known before a forward pass.
   void append(const ObjectiveInput& in, std::span<const int64_t> responses);
