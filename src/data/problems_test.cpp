@@ -402,9 +402,12 @@ TEST_F(problems, of_verl_may_be_programs_and_have_an_index_that_is_none) {
 }
 
 TEST_F(problems, of_a_file_that_is_no_text_are_refused_by_what_it_is) {
-  for (const auto& [bytes, word] : std::vector<std::pair<std::string, std::string>>{
-           {"\x28\xb5\x2f\xfd\x01", "zstandard"}, {"ARROW1..", "Arrow"}, {"PAR1..", "Parquet"}, {"\xff\xfe{", "UTF-16"},
-           {"PK\x03\x04", "zip"}}) {
+  for (const auto& [bytes, word] :
+       std::vector<std::pair<std::string, std::string>>{{"\x28\xb5\x2f\xfd\x01", "zstandard"},
+                                                        {"ARROW1..", "Arrow"},
+                                                        {"PAR1..", "Parquet"},
+                                                        {"\xff\xfe{", "UTF-16"},
+                                                        {"PK\x03\x04", "zip"}}) {
     EXPECT_EQ(refusal(bytes, "set.jsonl is "), "data_line");
     EXPECT_NE(message_.find(word), std::string::npos) << message_;
   }

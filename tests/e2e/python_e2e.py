@@ -25,6 +25,15 @@ def batches(data_sources, solution_strs, ground_truths, extra_infos):
     with open("batches", "a") as file:
         file.write(f"{len(solution_strs)}\\n")
     return [float(g in s) for g, s in zip(ground_truths, solution_strs)]
+def level(completions, level, completion_ids, log_extra, **kwargs):
+    log_extra("level", level)
+    return [float(one == "hard" and len(ids) > 0) for one, ids in zip(level, completion_ids)]
+def chat(prompts, completions, **kwargs):
+    return [float(p[-1]["role"] == "user" and c[0]["role"] == "assistant" and isinstance(c[0]["content"], str)) for p, c in zip(prompts, completions)]
+def extra(data_source, solution_str, ground_truth, extra_info):
+    return float(extra_info["difficulty"] == 3 and "tokens" in extra_info)
+def unfit(completions, absent):
+    return [0.0] * len(completions)
 def raises(completions, **kwargs):
     return 1 / 0
 def short(completions, **kwargs):
@@ -49,7 +58,10 @@ class Test:
         shape = ["--words", "\\boxed{,},0,1,2,3,?", "--hidden", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1", "--intermediate", "64", "--spread", "0.3"]
         subprocess.run([sys.executable, os.path.join(HERE, "../support/make_checkpoint.py"), self.base, *shape], check=True)
         with open(os.path.join(scratch, "train.jsonl"), "w") as file:
-            file.writelines(json.dumps({"problem": f"{i}?", "answer": str(i % 4)}) + "\n" for i in range(4))
+            file.writelines(json.dumps({"problem": f"{i}?", "answer": str(i % 4), "level": "hard"}) + "\n" for i in range(4))
+        with open(os.path.join(scratch, "chats.jsonl"), "w") as file:
+            file.writelines(json.dumps({"prompt": [{"role": "user", "content": f"{i}?"}], "reward_model": {"ground_truth": str(i % 4)},
+                                        "extra_info": {"difficulty": 3}}) + "\n" for i in range(4))
         with open(os.path.join(scratch, "own.py"), "w") as file:
             file.write(REWARDS)
 
@@ -90,13 +102,19 @@ def rewards(test):
         test.say("in whole batches", file.read() == "8\n8\n")
     done = test.train("reward-dotted", "--reward.python", "own.trl")
     test.say("by its dotted path", done.returncode == 0 and [row["critic/score/mean"] for row in test.steps("reward-dotted")] == scores["trl"], done)
+    for name, data in (("level", "train.jsonl"), ("chat", "chats.jsonl"), ("extra", "chats.jsonl")):
+        done = test.train(f"reward-{name}", "--reward.python", f"own.py:{name}", "--data", data)
+        test.say(f"what TRL and verl hand on: {name}", done.returncode == 0 and {row["critic/score/mean"] for row in test.steps(f"reward-{name}")[1:]} == {1.0}, done)
+    done = test.train("unfit", "--reward.python", "own.py:unfit")
+    test.say("a column that the data do not have is named before the first step", done.returncode == 2 and "missing a required argument: 'absent'" in done.stderr
+             and "level" in done.stderr and not os.path.exists(os.path.join(test.scratch, "unfit")), done)
     done = test.train("raises", "--reward.python", "own.py:raises")
     test.say("an exception ends the run with its traceback", done.returncode == 74 and "ZeroDivisionError: division by zero" in done.stderr
              and 'own.py", line' in done.stderr and "error[reward]: reward.python own.py:raises: ended with exit code 1" in done.stderr, done)
     done = test.train("short", "--reward.python", "own.py:short")
     test.say("too few scores are refused", done.returncode == 74 and "gave 1 scores for 8 responses" in done.stderr, done)
     done = test.train("absent", "--reward.python", "own.py:absent")
-    test.say("a function that is not there is named", done.returncode == 74 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
+    test.say("a function that is not there is named", done.returncode == 2 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
     done = test.train("both", "--reward.python", "own.py:trl", "--reward.command", "cat")
     test.say("not with reward.command", done.returncode == 2 and "both given" in done.stderr, done)
 

@@ -1,7 +1,5 @@
 #include "verify/code/tests.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,29 +94,34 @@ class TestReader {
  public:
   explicit TestReader(std::string python) : python_(std::move(python)) {}
 
-  // nullopt: the text is too much for it.
-  std::optional<std::string> ask(const std::string& line) {
+  // "": the text is too much for it, and it has ended.
+  std::string ask(const std::string& line) {
     const std::lock_guard lock(guard_);
     if (end_ < 0) start();
-    std::string reply;
-    if (send(line) && hear(reply)) return reply;
-    ::close(std::exchange(end_, -1));
-    ::kill(pid_, SIGTERM);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    for (size_t sent = 0; sent < line.size();) {
+      const ssize_t n = ::send(end_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return stop();
+      sent += static_cast<size_t>(n);
     }
-    return std::nullopt;
+    std::string reply;
+    char part[65536];
+    while (!reply.ends_with('\n')) {
+      const ssize_t n = ::read(end_, part, sizeof part);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return stop();
+      reply.append(part, static_cast<size_t>(n));
+    }
+    return reply;
   }
 
  private:
-  static constexpr double kSeconds = 60;  // for the tests of a problem
-  static constexpr size_t kLongest = size_t{64} << 20;
-
   void start() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw Error(ErrorKind::io, "no pair of sockets for the reader of tests", kIoFailure);
-    end_ = ends[0];
     const std::string text(embedded("verify/code/tests.py").value());
+    end_ = ends[0];
     try {
       pid_ = start_child({python_, "-I", "-S", "-c", text}, {.in = ends[1], .out = ends[1]}, "the reader of tests");
     } catch (...) {
@@ -128,29 +131,10 @@ class TestReader {
     ::close(ends[1]);
   }
 
-  bool send(const std::string& line) {
-    for (size_t sent = 0; sent < line.size();) {
-      const ssize_t n = ::send(end_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      sent += static_cast<size_t>(n);
-    }
-    return true;
-  }
-
-  bool hear(std::string& reply) {
-    char part[65536];
-    const double until = now_seconds() + kSeconds;
-    while (!reply.ends_with('\n') && reply.size() < kLongest) {
-      pollfd ready{end_, POLLIN, 0};
-      const double left = until - now_seconds();
-      if (left <= 0 || (::poll(&ready, 1, static_cast<int>(left * 1000) + 1) < 0 && errno != EINTR)) return false;
-      if (ready.revents == 0) continue;
-      const ssize_t n = ::read(end_, part, sizeof part);
-      if (n <= 0) return false;
-      reply.append(part, static_cast<size_t>(n));
-    }
-    return reply.ends_with('\n');
+  std::string stop() {
+    ::close(std::exchange(end_, -1));
+    ::waitpid(pid_, nullptr, 0);
+    return "";
   }
 
   const std::string python_;
@@ -169,9 +153,9 @@ TestReader& reader_of(const std::string& python) {
 void add_asserts(const std::string& text, const std::string& entry, const std::string& where, const std::string& python,
                  Tests& out) {
   const Json asked = {{"asserts", text}, {"entry", entry}, {"prelude", out.prelude}};
-  const auto line = reader_of(python).ask(json_text(asked) + "\n");
-  if (!line) refuse(where, "take too long or too much memory to take apart");
-  const Json reply = parse_json_rows(*line, "the reader of tests");
+  const std::string line = reader_of(python).ask(json_text(asked) + "\n");
+  if (line.empty()) refuse(where, "take too long or too much memory to take apart");
+  const Json reply = parse_json_rows(line, "the reader of tests");
   if (reply.contains("refused")) refuse(where, printable(reply["refused"].get<std::string>(), 400));
   if (reply["expected"].size() > kMostTests) refuse(where, str("more than ", kMostTests, " tests"));
   for (const Json& step : reply["steps"]) {

@@ -7,220 +7,155 @@ import ast
 import builtins
 import json
 import math
+import operator
 import resource
+import signal
 import sys
 
-HARMLESS = set("abs all any bool dict enumerate float frozenset int iter len list map max min next range reversed round set sorted str sum "
-               "tuple type zip floor ceil trunc fabs Counter deque islice chain deepcopy repr bytes complex".split())
-SETTINGS = {"round", "int", "islice", "sorted"}  # whose further arguments say how
-MAKERS = HARMLESS | set("ListNode TreeNode list_node tree_node OrderedDict defaultdict namedtuple Fraction Decimal chr ord bin hex oct pow "
-                        "divmod slice isinstance print gcd sqrt prod permutations combinations product filter ascii bytearray".split())
-MODULES = set("math itertools functools operator collections copy json re string random heapq bisect datetime cmath np numpy".split())
-GROWS = {"append", "add", "extend", "appendleft", "insert"}
-WORKED_OUT = {f.__name__: f for f in (set, frozenset, tuple, list, dict, float, int, str, bool, sorted, len, sum, min, max, round, abs, bytes)}
+CONVERTS = set("abs all any bool dict enumerate float int iter len list map max min next reversed round set sorted str sum tuple zip "
+               "floor ceil trunc fabs Counter deque deepcopy repr".split())  # whatever it is given
+SETTINGS = {"round", "int", "sorted"}  # whose further arguments say how
+KNOWN = set(dir(builtins)) | CONVERTS | set("math itertools functools operator collections copy json re string random heapq bisect datetime cmath np "
+                                            "ListNode TreeNode list_node tree_node OrderedDict defaultdict namedtuple Fraction Decimal gcd sqrt inf "
+                                            "permutations combinations product islice chain".split())
 TEXTS = set("eval exec compile __import__ globals locals vars getattr setattr delattr open input breakpoint".split())  # run or reach anything
-LARGEST = 1 << 20  # items, bits / 64
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+             ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.USub: operator.neg, ast.UAdd: operator.pos}
+WORKED_OUT = {f.__name__: f for f in (set, tuple, list, dict, float, int, str, bool, sorted, len, sum, min, max, round, abs)} | {"frozenset": set}
 SAY = "expected assert CALL == LITERAL, which is compared outside"
 
 
 class Refused(Exception):
-    def __init__(self, node, why=""):
-        self.text = (node if isinstance(node, str) else ast.unparse(node))[:80]
-        self.why = why or "cannot be taken apart; " + SAY
-
-
-def arithmetic(node, a, b):
-    kind = type(node.op)
-    numbers = all(isinstance(v, (int, float)) for v in (a, b))
-    if kind is ast.Pow and numbers and (abs(b) > 4096 or abs(a) > 1 << 64):
-        raise Refused(node)
-    if kind is ast.Mult and not numbers and not (isinstance(a, int) != isinstance(b, int) and
-                                                 (len(b) * a if isinstance(a, int) else len(a) * b) < LARGEST):
-        raise Refused(node)
-    if kind is ast.LShift and (not numbers or b > 4096) or kind is ast.Mod and not numbers:
-        raise Refused(node)
-    done = {ast.Add: lambda: a + b, ast.Sub: lambda: a - b, ast.Mult: lambda: a * b, ast.Div: lambda: a / b, ast.FloorDiv: lambda: a // b,
-            ast.Mod: lambda: a % b, ast.Pow: lambda: a ** b, ast.LShift: lambda: a << b, ast.RShift: lambda: a >> b, ast.BitOr: lambda: a | b,
-            ast.BitAnd: lambda: a & b, ast.BitXor: lambda: a ^ b}.get(kind)
-    if done is None:
-        raise Refused(node)
-    return done()
-
-
-def literal(value, left=None):
-    """As text that verify/sandbox/value.h reads."""
-    left = left or [LARGEST]
-    left[0] -= 1
-    if left[0] < 1:
-        raise Refused("an expected value", "of more than a million parts")
-
-    def each(values):
-        return "".join(literal(one, left) + "," for one in values)
-    if isinstance(value, (set, frozenset)):
-        return "{" + each(value) + "}" if value else "set()"
-    if isinstance(value, list):
-        return "[" + each(value) + "]"
-    if isinstance(value, tuple):
-        return "(" + each(value) + ")"
-    if isinstance(value, dict):
-        return "{" + "".join(literal(key, left) + ":" + literal(one, left) + "," for key, one in value.items()) + "}"
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return ascii(value)
-    raise Refused(str(value))
-
-
-def alike(a, b):
-    return type(a) is type(b) and a == b
+    def __init__(self, node, why="cannot be taken apart; " + SAY):
+        self.why = f'"{(node if isinstance(node, str) else ast.unparse(node)).strip()[:80]}" {why}'
 
 
 class Reader:
     def __init__(self, entry, prelude):
-        self.entry = entry.split("(")[0]
-        self.kinds, self.known = {"candidate": "solution"}, {}  # of names: kinds, and the values of constants
+        self.whole_entry, self.entry = entry, entry.split("(")[0]
+        self.kinds, self.known = {"candidate": "solution"}, {}  # of names: solution, instance, result, input; values of constants
         self.steps, self.expected, self.hows = [], [], []
         try:
             for node in ast.parse(prelude).body:
-                if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
-                    self.define(node)
-                else:
-                    self.bind(node, "input")
+                self.names(node)
         except SyntaxError:
             pass  # of LeetCode's, the half of a class
 
-    # --- what is expected
-
     def value(self, node):
+        """What is expected, or Refused."""
         if isinstance(node, ast.Constant) and node.value is not ...:
             return node.value
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             return {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)](map(self.value, node.elts))
         if isinstance(node, ast.Dict) and None not in node.keys:
             return {self.value(key): self.value(item) for key, item in zip(node.keys, node.values)}
-        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-            value = self.value(node.operand)
-            return {ast.USub: lambda: -value, ast.UAdd: lambda: +value, ast.Invert: lambda: ~value}[type(node.op)]()
-        if isinstance(node, ast.BinOp):
-            return arithmetic(node, self.value(node.left), self.value(node.right))
+        if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](self.value(node.operand))
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            a, b = self.value(node.left), self.value(node.right)
+            sizes = [len(v) if hasattr(v, "__len__") else abs(v) for v in (a, b)]
+            large = {ast.Pow: sizes[1] > 4096 or sizes[0] > 1 << 64, ast.LShift: sizes[1] > 4096, ast.Mod: isinstance(a, (str, bytes)),
+                     ast.Mult: hasattr(a, "__len__") != hasattr(b, "__len__") and sizes[0] * sizes[1] > 1 << 20}
+            if not large.get(type(node.op)):
+                return OPERATORS[type(node.op)](a, b)
         if isinstance(node, ast.Name) and node.id in self.known:
             return self.known[node.id]
-        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) in ("inf", "nan", "math.inf", "math.nan", "math.pi", "math.e"):
+        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) in ("inf", "math.inf", "math.nan", "math.pi", "math.e"):
             return getattr(math, ast.unparse(node).removeprefix("math."))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WORKED_OUT and node.func.id not in self.kinds:
-            if all(word.arg in ("reverse",) for word in node.keywords):
-                return WORKED_OUT[node.func.id](*map(self.value, node.args), **{word.arg: self.value(word.value) for word in node.keywords})
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WORKED_OUT and node.func.id not in self.kinds and \
+           all(word.arg == "reverse" for word in node.keywords):
+            return WORKED_OUT[node.func.id](*map(self.value, node.args), **{word.arg: self.value(word.value) for word in node.keywords})
         raise Refused(node)
 
     def is_value(self, node):
         try:
-            literal(self.value(node))
+            ascii(self.value(node))
             return True
         except (Refused, TypeError, ValueError, ArithmeticError):
             return False
 
-    # --- what is run
-
     def kind(self, function):
-        """solution | harmless | maker | helper | method of a result | ''"""
+        """solution | instance | result | input | converts | method (of a result)"""
         if isinstance(function, ast.Name):
             name = function.id
-            if name in self.kinds:
-                return self.kinds[name]
-            if name in MAKERS or name in MODULES or hasattr(builtins, name):
-                return "harmless" if name in HARMLESS else "maker"
-            if name == self.entry or name[:1].isupper() or not self.entry:
-                return "solution"
-            return "maker"
+            if name in self.kinds or name in KNOWN:
+                return self.kinds.get(name, "converts" if name in CONVERTS else "input")
+            return "solution" if not self.entry or name == self.entry or name[:1].isupper() else "input"
         if not isinstance(function, ast.Attribute) or function.attr.startswith("__"):
-            return ""
+            return "method"
         of = function.value
-        if isinstance(of, ast.Constant) and isinstance(of.value, str):
-            return "harmless" if function.attr in ("join", "format") else "maker"
-        if isinstance(of, ast.Name) and (self.kinds.get(of.id) == "library" or of.id in MODULES and of.id not in self.kinds):
-            return "harmless" if function.attr in HARMLESS else "maker"
-        if isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id[:1].isupper() and self.kind(of.func) == "solution":
-            return "solution"  # Solution().f
-        if isinstance(of, ast.Name) and (self.kinds.get(of.id) == "instance" or self.kind(of) == "solution"):
+        made = of.func if isinstance(of, ast.Call) else of  # Solution().f, s.f
+        if isinstance(made, ast.Name) and (self.kind(made) == "solution" and (made is of or made.id[:1].isupper()) or self.kind(of) == "instance"):
             return "solution"
-        return "method" if self.has_result(of) else "maker"
+        if isinstance(of, ast.Constant) and function.attr in ("join", "format") or isinstance(of, ast.Name) and function.attr in CONVERTS and \
+                self.kind(of) == "input":
+            return "converts"
+        return "method" if self.has_result(of) else "input"
 
     def has_result(self, node, made=True):
         """Does what the program gives stand there? `made`: or an object of a class of its own, made of inputs."""
         bound = {getattr(one, "arg", getattr(one, "id", None)) for one in ast.walk(node)
                  if isinstance(one, ast.arg) or isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        return any(isinstance(one, ast.Call) and self.kind(one.func) == "" or isinstance(one, ast.Name) and one.id not in bound and
-                   (made or not one.id[:1].isupper() and self.kinds.get(one.id) != "instance") and
-                   self.kind(one) in ("solution", "calls", "result", "instance") for one in ast.walk(node))
+        return any(isinstance(one, ast.Call) and not isinstance(one.func, (ast.Name, ast.Attribute)) or isinstance(one, ast.Name) and
+                   one.id not in bound and (made or not one.id[:1].isupper() and self.kinds.get(one.id) != "instance") and
+                   self.kind(one) in ("solution", "result", "instance") for one in ast.walk(node))
 
     def measures(self, node):
-        """Refuses what is more than a result that is converted or indexed. What says how is kept, to be compared with what is expected."""
+        """Refuses what is more than a result that is called for, converted or indexed. hows: what says how."""
         if isinstance(node, ast.Name) and self.kinds.get(node.id) in ("result", "instance"):
             return
         if isinstance(node, (ast.List, ast.Tuple)) and node.elts:
-            return [self.measures(item) for item in node.elts] and None
-        if isinstance(node, ast.UnaryOp):
-            return self.measures(node.operand)
-        if isinstance(node, ast.Subscript) and not self.has_result(node.slice):
-            self.hows += [one.value for one in ast.walk(node.slice) if isinstance(one, ast.Constant)]
-            return self.measures(node.value)
-        if isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
-            return self.measures(node.value)
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            before = dict(self.kinds)
+            for item in node.elts:
+                self.measures(item)
+        elif isinstance(node, ast.UnaryOp):
+            self.measures(node.operand)
+        elif isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
+            self.measures(node.value)
+        elif isinstance(node, ast.Subscript) and not self.has_result(node.slice):
+            self.how(node.slice)
+            self.measures(node.value)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             for loop in node.generators:
-                of_result = self.has_result(loop.iter)
-                if of_result:
+                if self.has_result(loop.iter):
                     self.measures(loop.iter)
-                self.bind(loop.target, "result" if of_result else "input")
+                self.bind(loop.target, "result" if self.has_result(loop.iter) else "input")
                 if any(map(self.has_result, loop.ifs)):
                     raise Refused(node, "decides inside, by a result; " + SAY)
             self.measures(node.elt)
-            self.kinds = before
-            return
-        if isinstance(node, ast.Call):
-            return self.measures_call(node)
-        raise Refused(node, f"holds {type(node).__name__} around a result, where an object of the program's own decides how it ends; {SAY}")
+        elif isinstance(node, ast.Call):
+            self.measures_call(node)
+        else:
+            raise Refused(node, f"holds {type(node).__name__} around a result, where an object of the program's own decides how it ends; {SAY}")
 
     def measures_call(self, node):
         kind, arguments = self.kind(node.func), [*node.args, *(word.value for word in node.keywords)]
-        results = [argument for argument in arguments if self.has_result(argument)]
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if kind == "solution":
-            results = [argument for argument in results if self.has_result(argument, made=False)]
-            if results and len(results) < len(arguments):
-                raise Refused(node, "hands the program a value beside a result of its own; " + SAY)
-            return [self.measures(argument) for argument in results] and None
-        if kind == "method" and not arguments:
-            return self.measures(node.func.value)
-        if kind == "harmless" and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):
-            kind = "harmless"
-        elif kind == "harmless" and name == "map" and len(node.args) == 2 and not node.keywords:
-            if self.kind(node.args[0]) == "solution" and not self.has_result(node.args[1]):
-                return
-            if self.kind(node.args[0]) == "harmless":
-                return self.measures(node.args[1])
-            raise Refused(node)
-        elif kind == "harmless" and name in SETTINGS and node.args:
-            for how in [*node.args[1:], *(word.value for word in node.keywords)]:
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        if kind == "converts" and name in SETTINGS and node.args:
+            for how in arguments[1:]:
                 if not self.is_value(how) and not self.is_key(how):
                     raise Refused(node)
-                self.hows += [one.value for one in ast.walk(how) if isinstance(one, ast.Constant)]
+                self.how(how)
             return self.measures(node.args[0])
-        elif not (kind == "harmless" or kind == "helper" and name in self.kinds):
+        if kind == "converts" and name == "map" and len(arguments) == 2 and self.kind(node.args[0]) in ("converts", "solution"):
+            return self.measures(node.args[1]) if self.kind(node.args[0]) == "converts" or self.has_result(node.args[1]) else None
+        if kind == "method" and not arguments and isinstance(node.func, ast.Attribute) and not node.func.attr.startswith("__"):
+            return self.measures(node.func.value)
+        if kind not in ("solution", "converts"):
             raise Refused(node, f"calls {name or 'what it has made'} with a result, which may compare it; {SAY}")
-        if len(results) < len(arguments) or not arguments:
+        results = [argument for argument in arguments if self.has_result(argument, made=kind != "solution")]
+        if len(results) < len(arguments) and (results or kind == "converts"):
             raise Refused(node, "puts a value beside a result; " + SAY)
-        for argument in arguments:
-            self.measures(argument)
+        for result in results:
+            self.measures(result)
+
+    def how(self, node):
+        self.hows += [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
 
     def is_key(self, node):
         """lambda v: (v[0], -len(v))"""
-        if isinstance(node, ast.Name):
-            return node.id in HARMLESS and node.id not in self.kinds
         parts = (ast.Lambda, ast.arguments, ast.arg, ast.Name, ast.Load, ast.Subscript, ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Call)
-        return isinstance(node, ast.Lambda) and all(isinstance(one, parts) and (not isinstance(one, ast.Call) or self.kind(one.func) == "harmless")
-                                                    for one in ast.walk(node))
-
-    # --- statements
+        return isinstance(node, ast.Name) and self.kind(node) == "converts" or isinstance(node, ast.Lambda) and all(
+            isinstance(one, parts) and (not isinstance(one, ast.Call) or self.kind(one.func) == "converts") for one in ast.walk(node))
 
     def bind(self, target, kind):
         for one in ast.walk(target):
@@ -228,229 +163,161 @@ class Reader:
                 self.kinds[one.id] = kind
                 self.known.pop(one.id, None)
 
-    def define(self, node):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for one in node.names:
-                self.kinds[one.asname or one.name.split(".")[0]] = "library" if isinstance(node, ast.Import) else \
-                    "harmless" if one.name in HARMLESS and not one.asname else "maker"
-            return
-        name = node.targets[0].id if isinstance(node, ast.Assign) else node.name
-        self.kinds[name] = "maker"
-        before = dict(self.kinds)
-        for one in ast.walk(node):
-            if isinstance(one, ast.arg) or isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                self.kinds.setdefault(getattr(one, "arg", getattr(one, "id", None)), "input")
-        calls = any(isinstance(one, ast.Call) and self.kind(one.func) in ("solution", "calls") for one in ast.walk(node))
-        plain = not isinstance(node, ast.ClassDef) and all(self.is_plain(one, name) for one in ast.walk(node))
-        self.kinds = before | {name: "calls" if calls else "helper" if plain else "maker"}
+    def names(self, node):
+        """Those that a statement without a result makes: they are the tests' own. What calls the program in a function of the tests is refused."""
+        self.bind(node, "input")
+        for one in getattr(node, "names", []):
+            self.kinds[one.asname or one.name.split(".")[0]] = "converts" if one.name in CONVERTS and not one.asname else "input"
+        name = getattr(node, "name", None) or (node.targets[0].id if isinstance(getattr(node, "value", None), ast.Lambda) else None)
+        if name:
+            self.kinds[name] = "converts" if all(self.is_plain(one, name) for one in ast.walk(node)) else "input"
 
     def is_plain(self, one, name):
         """Of a function of the tests that may be given a result: it walks and collects, and holds no value."""
         if isinstance(one, ast.Compare):
             return all(isinstance(op, (ast.Is, ast.IsNot)) for op in one.ops) and all(isinstance(c, ast.Constant) and c.value is None for c in one.comparators)
         if isinstance(one, ast.Constant):
-            return one.value is None or isinstance(one.value, (bool, int)) and one.value in (0, 1) or one.value == ""
+            return one.value in (None, True, False, "")
         if isinstance(one, ast.Call):
-            if isinstance(one.func, ast.Attribute):
-                return one.func.attr in GROWS | {"pop", "popleft"}
-            return isinstance(one.func, ast.Name) and (one.func.id == name or one.func.id in HARMLESS and one.func.id != "max" != "min")
-        return not isinstance(one, (ast.Try, ast.Raise, ast.Assert, ast.JoinedStr, ast.With, getattr(ast, "Match", ast.Try))) and \
-            not (isinstance(one, ast.Attribute) and one.attr.startswith("__")) and not (isinstance(one, ast.BinOp) and not isinstance(one.op, ast.Add))
+            return getattr(one.func, "attr", None) in ("append", "pop") or getattr(one.func, "id", None) in {name} | CONVERTS - {"max", "min"}
+        return isinstance(one, (ast.FunctionDef, ast.arguments, ast.arg, ast.Assign, ast.Expr, ast.Return, ast.While, ast.If, ast.For, ast.IfExp, ast.Lambda, ast.Name,
+                                ast.Attribute, ast.List, ast.Subscript, ast.BinOp, ast.Add, ast.Not, ast.UnaryOp, ast.expr_context, ast.Is, ast.IsNot)) and \
+            not getattr(one, "attr", "").startswith("__")
 
-    def run(self, node):
-        self.steps.append(("x", node))
-
-    def statement(self, node, looped=False):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
-            if any(isinstance(one, ast.Assert) for one in ast.walk(node)):
-                raise Refused(node, "has asserts inside; expected each on a line of its own")
-            self.define(node)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            self.assign(node, node.targets if isinstance(node, ast.Assign) else [node.target], looped)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            self.call(node.value)
-        elif isinstance(node, ast.AugAssign) and not self.has_result(node.value) and \
-                not any(isinstance(one, ast.Name) and self.kinds.get(one.id) in ("result", "instance") for one in ast.walk(node.target)):
-            self.forget(node)
-        elif isinstance(node, ast.For) and not node.orelse and not self.has_result(node.iter):
-            if any(isinstance(one, ast.Assert) for one in ast.walk(node)):
-                raise Refused(node, "has asserts inside; expected each on a line of its own")
-            self.bind(node.target, "input")
-            for one in node.body * 2:  # once more with what the first pass has said of names
-                self.statement(one, looped=True)
-        else:
-            raise Refused(node, f"decides inside the sandbox ({type(node).__name__.lower()}), where the program's own objects answer; {SAY}")
-        if not looped:
-            self.run(node)
-
-    def forget(self, node):
-        for one in ast.walk(node):
+    def statement(self, node):
+        value = getattr(node, "value", None)
+        if any(isinstance(one, ast.Assert) for one in ast.walk(node)):
+            raise Refused(node, "has asserts inside; expected each on a line of its own")
+        for one in ast.walk(node):  # what is named may be changed
             if isinstance(one, ast.Name):
                 self.known.pop(one.id, None)
-
-    def call(self, node):
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.attr in GROWS and \
-           any(map(self.has_result, node.args)):
-            into = node.func.value.id
-            if self.kinds.get(into) not in ("result", "empty") or len(node.args) != 1:
-                raise Refused(node, "puts a result beside a value; " + SAY)
-            self.measures(node.args[0])
-            self.kinds[into] = "result"
-            self.known.pop(into, None)
-        elif self.has_result(node):
-            self.measures(node)
-            self.changed_by(node)
+        self.steps.append(("x", node))
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)) or isinstance(value, ast.Lambda):
+            self.names(node)
+            if self.has_result(node):
+                raise Refused(node, "calls the program; " + SAY)
+        elif not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)) or value is None:
+            raise Refused(node, f"decides inside the sandbox ({type(node).__name__.lower()}), where the program's own objects answer; {SAY}")
+        elif isinstance(node, ast.AugAssign) or not self.has_result(value):
+            targets = getattr(node, "targets", [getattr(node, "target", value)])
+            if self.has_result(value) or any(self.kinds.get(one.id) in ("result", "instance") and not isinstance(target, (ast.Name, ast.Tuple)) or
+                                             isinstance(node, ast.AugAssign) and self.kinds.get(one.id) in ("result", "instance")
+                                             for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)):
+                raise Refused(node, "puts a value beside a result; " + SAY)
+            self.names(node)
+            if isinstance(node, ast.Assign) and isinstance(targets[0], ast.Name) and len(targets) == 1 and self.is_value(value):
+                self.known[targets[0].id] = self.value(value)
         else:
-            self.forget(node)
+            self.keep_result(node, value)
 
-    def changed_by(self, node):
-        """What a function of the solution was given it may have written its result to."""
-        for argument in getattr(node, "args", []):
-            if isinstance(argument, ast.Name):
-                self.bind(ast.Name(argument.id, ast.Store()), "result")
-
-    def assign(self, node, targets, looped):
-        lone = targets[0] if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
-        value = node.value
-        self.forget(node)
-        if lone is not None and isinstance(value, ast.Lambda):
-            return self.define(ast.Assign([lone], value))
-        if not self.has_result(value):
-            for target in targets:
-                if not isinstance(target, (ast.Name, ast.Tuple, ast.List)) and self.has_result(target):
-                    raise Refused(node, "puts a value into a result; " + SAY)
-                self.bind(target, "input")
-            if lone is not None and self.is_value(value):
-                empty = isinstance(value, (ast.List, ast.Dict, ast.Set)) and not self.value(value)
-                if not looped:
-                    self.known[lone.id] = self.value(value)
-                self.kinds[lone.id] = "empty" if empty else "input"
-            return
-        if lone is not None and (isinstance(value, ast.Attribute) and self.kind(value) == "solution" or
-                                 isinstance(value, ast.Name) and self.kind(value) == "solution"):
-            self.kinds[lone.id] = "solution"
-            return
-        self.measures(value)
-        self.changed_by(value)
-        made = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id[:1].isupper()
+    def keep_result(self, node, value):
+        targets = getattr(node, "targets", [node.target] if isinstance(node, ast.AnnAssign) else [])
+        kind = "result"
+        if isinstance(value, (ast.Name, ast.Attribute)) and self.kind(value) == "solution":
+            kind = "solution"
+        else:
+            self.measures(value)
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id[:1].isupper():
+                kind = "instance"
+            for argument in getattr(value, "args", []):  # what a function was given it may have written its result to
+                if isinstance(argument, ast.Name):
+                    self.bind(ast.Name(argument.id, ast.Store()), "result")
         for target in targets:
             if not isinstance(target, (ast.Name, ast.Tuple, ast.List)):
                 raise Refused(node, "puts a result beside a value; " + SAY)
-            self.bind(target, "instance" if made and lone is not None else "result")
-
-    # --- asserts
+            self.bind(target, kind if isinstance(target, ast.Name) else "result")
 
     def test(self, node, form, value=None, **more):
         self.hows = []
-        if not self.entry and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS and not self.has_result(node):
+        if not self.entry and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not self.has_result(node):
             self.kinds.setdefault(node.func.id, "solution")  # a solution called sum
         if not self.has_result(node):
             raise Refused(node, "does not call the program")
         self.measures(node)
-        if form != "truth" and any(alike(how, value) and how not in (0, 1) for how in self.hows):
+        if form != "truth" and any(type(how) is type(value) and how == value and how not in (0, 1) for how in self.hows):
             raise Refused(node, "hands the program a value that says what is expected; " + SAY)
         self.steps.append(("t", node))
-        self.expected.append({"form": form, "value": literal(value), **more})
+        self.expected.append({"form": form, "value": ascii(value), **more})
 
     def assertion(self, node):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Constant) and node.value:
             return  # assert True, "..": tests nothing
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             left, op, right = node.left, node.ops[0], node.comparators[0]
-            if isinstance(op, (ast.Lt, ast.LtE)) and self.is_value(right) and isinstance(left, ast.Call) and \
-               getattr(left.func, "id", getattr(left.func, "attr", "")) in ("abs", "fabs") and isinstance(left.args[0], ast.BinOp):
-                return self.near(node, left.args[0], self.value(right))
-            if isinstance(op, (ast.Eq, ast.Is)):
-                expected, tested = (right, left) if self.is_value(right) else (left, right)
-                if self.is_value(expected):
-                    if isinstance(op, ast.Is) and not isinstance(self.value(expected), (bool, type(None))):
-                        raise Refused(node)
-                    return self.test(tested, "value", self.value(expected))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("is_same_list", "is_same_tree") and len(node.args) == 2:
-            made = node.args[1]
-            if isinstance(made, ast.Call) and ast.unparse(made.func) in ("list_node", "tree_node") and self.is_value(made.args[0]):
-                values = list(self.value(made.args[0]))
-                while values and values[-1] is None:
-                    values.pop()
-                return self.test(node.args[0], "value", values or None)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("math.isclose", "isclose") and len(node.args) == 2 and self.is_value(node.args[1]):
+            if isinstance(op, (ast.Lt, ast.LtE)) and isinstance(left, ast.Call) and ast.unparse(left.func) in ("abs", "math.fabs") and \
+               isinstance(left.args[0], ast.BinOp) and isinstance(left.args[0].op, ast.Sub):
+                a, b = left.args[0].left, left.args[0].right
+                expected, tested = (b, a) if self.is_value(b) else (a, b)
+                return self.test(tested, "near", float(self.value(expected)), tolerance=float(self.value(right)), relative=0.0)
+            expected, tested = (right, left) if self.is_value(right) else (left, right)
+            if isinstance(op, ast.Eq) or isinstance(op, ast.Is) and isinstance(self.value(expected), (bool, type(None))):
+                return self.test(tested, "value", self.value(expected))
+        elif called in ("is_same_list", "is_same_tree") and isinstance(node.args[1], ast.Call) and ast.unparse(node.args[1].func) in ("list_node", "tree_node"):
+            values = list(self.value(node.args[1].args[0]))
+            while values and values[-1] is None:
+                values.pop()
+            return self.test(node.args[0], "value", values or None)
+        elif called in ("math.isclose", "isclose"):
             words = {word.arg: float(self.value(word.value)) for word in node.keywords}
-            return self.test(node.args[0], "near", self.value(node.args[1]), tolerance=words.get("abs_tol", 0.0), relative=words.get("rel_tol", 1e-9))
+            return self.test(node.args[0], "near", float(self.value(node.args[1])), tolerance=words.get("abs_tol", 0.0), relative=words.get("rel_tol", 1e-9))
         negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         call = node.operand if negated else node
         if isinstance(call, ast.Call) and self.kind(call.func) == "solution" and not any(map(self.has_result, call.args)) and \
-           (self.entry or self.kinds.get(getattr(call.func, "id", "")) == "solution" or isinstance(call.func, ast.Attribute)):
+           (self.entry or isinstance(call.func, ast.Attribute) or self.kinds.get(call.func.id) == "solution"):
             return self.test(call, "truth", negated=negated)
         raise Refused(node)
 
-    def near(self, node, difference, tolerance):
-        sides = (difference.left, difference.right)
-        constants = [side for side in sides if self.is_value(side)]
-        if not isinstance(difference.op, ast.Sub) or len(constants) != 1 or not isinstance(self.value(constants[0]), (int, float)):
-            raise Refused(node)
-        self.test(sides[sides[0] is constants[0]], "near", self.value(constants[0]), tolerance=float(tolerance), relative=0.0)
-
     def read(self, body):
         for i, node in enumerate(body):
-            called = node.value.args if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and \
-                ast.unparse(node.value.func) == "check" else None
+            value = getattr(node, "value", None)
             if isinstance(node, ast.Assert):
                 self.assertion(node.test)
             elif isinstance(node, ast.FunctionDef) and node.name == "check" and len(node.args.args) == 1:
-                self.check(node, body[i + 1:])
-            elif isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, (ast.Constant, ast.Name)) or called is not None:
-                pass  # check(f): what it would call has been called by then
-            else:
-                self.statement(node)
+                calls = [one.value for one in body[i + 1:] if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+                name, entry = node.args.args[0].arg, [ast.unparse(one.args[0]) for one in calls if ast.unparse(one.func) == "check" and one.args]
+                entry = entry[-1] if entry else self.whole_entry
+                if not entry:
+                    raise Refused("check", 'does not say which function it checks; expected "entry_point"')
+                if name != entry:
+                    self.steps.append(("x", ast.parse(f"{name} = {entry}").body[0]))
+                self.kinds[name], self.entry = "solution", name
+                self.read(node.body)
+            elif not isinstance(node, ast.Pass) and not (isinstance(node, ast.Expr) and (
+                    isinstance(value, (ast.Constant, ast.Name)) or isinstance(value, ast.Call) and ast.unparse(value.func) == "check")):
+                self.statement(node)  # check(f): what it would call has been called by then
 
-    def check(self, node, rest):
-        name, entry = node.args.args[0].arg, self.whole_entry
-        for one in rest:
-            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and ast.unparse(one.value.func) == "check" and len(one.value.args) == 1:
-                entry = ast.unparse(one.value.args[0])
-        if not entry:
-            raise Refused("check", 'does not say which function it checks; expected "entry_point"')
-        if name != entry:
-            self.run(ast.parse(f"{name} = {entry}").body[0])
-        self.kinds[name], self.entry = "solution", name
-        self.read(node.body)
-
-    def whole(self, text, entry):
-        self.whole_entry = entry
+    def whole(self, text):
         tree = ast.parse(text)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in TEXTS:
                 raise Refused(node, "may run a text or reach anything; " + SAY)
         self.read(tree.body)
         if not self.expected:
-            raise Refused(text.strip(), "holds no assert")
+            raise Refused(text, "holds no assert")
         # A name that nothing inside reads, because it is what asserts expect, stays out of the sandbox.
-        def sets(kind, node):
-            return node.targets[0].id if kind == "x" and isinstance(node, ast.Assign) and len(node.targets) == 1 and \
-                isinstance(node.targets[0], ast.Name) and self.is_value(node.value) else None
-        read = {one.id for kind, node in self.steps for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
-        steps = [(kind, node) for kind, node in self.steps if sets(kind, node) in read | {None, self.entry}]
+        read = {one.id for _, node in self.steps for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)} | {self.entry}
+        steps = [(kind, node) for kind, node in self.steps if kind == "t" or not isinstance(node, ast.Assign) or not self.is_value(node.value) or
+                 not isinstance(node.targets[0], ast.Name) or node.targets[0].id in read]
         return {"steps": [[kind, ast.unparse(node)] for kind, node in steps], "expected": self.expected}
 
 
 def answer(line):
     asked = json.loads(line)
     try:
-        return Reader(asked["entry"], asked["prelude"]).whole(asked["asserts"], asked["entry"])
+        return Reader(asked["entry"], asked["prelude"]).whole(asked["asserts"])
     except Refused as refused:
-        return {"refused": f'"{refused.text}" {refused.why}'}
+        return {"refused": refused.why}
     except SyntaxError as error:
         return {"refused": f'"{(error.text or "").strip()[:80]}" is no Python ({error.msg})'}
-    except (RecursionError, MemoryError, OverflowError, ValueError, TypeError, ArithmeticError) as error:
+    except Exception as error:  # of a form that the above did not expect, or too large or too deep
         return {"refused": f"cannot be taken apart ({type(error).__name__})"}
 
 
-def main():
+if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     getattr(sys, "set_int_max_str_digits", int)(0)
     for line in sys.stdin:
+        signal.alarm(60)  # seconds for the tests of a problem
         print(json.dumps(answer(line)), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        signal.alarm(0)

@@ -155,6 +155,7 @@ TEST(tested_expressions, that_compare_inside_the_sandbox_are_refused) {
           "ok = 0\nmatch f(1):\n    case 918273: ok = 1\nassert ok == 1",
           "ok = 0\ntry:\n    [918273].remove(f(1))\n    ok = 1\nexcept ValueError:\n    pass\nassert ok == 1",
           "ok = 0\nwhile not f(1) - 918273:\n    ok = 1\n    break\nassert ok == 1",
+          "out = []\nfor i in range(3):\n    out.append(f(i))\nassert out == [0, 1, 0]",
           "with f(1) as ok:\n    pass\nassert ok == 1",
           "assert [x for x in [918273] if x - f(1)] == []",
           "assert sum([1 for i in range(3) if f(i)]) == 1",
@@ -242,7 +243,6 @@ TEST(tested_expressions, that_only_call_convert_or_index_are_taken) {
           "test_input = {'a': 1}\nassert s.f(**test_input) == 1\ntest_input = {'a': 2}\nassert s.f(**test_input) == 0",
           "r = f(1)\nassert r == 0\nassert r[0] == 1",
           "a, b = f(1)\nassert a == 0\nassert b == True",
-          "out = []\nfor i in range(3):\n    out.append(f(i))\nassert out == [0, 1, 0]",
           "def build(n):\n    return [i for i in range(n) if i % 2 == 0]\nassert f(build(9)) == True",
           "def values(node):\n    out = []\n    while node is not None:\n        out.append(node.val)\n        node = "
           "node.next\n    return out\nassert values(f(1)) == [1]",
@@ -318,7 +318,8 @@ TEST(tested_expressions, that_are_literals_or_made_of_them_are_worked_out) {
 TEST(code_tests, of_published_sets_mean_what_their_runners_say) {
   const auto pays = [](const char* output, const char* given, bool wrapped) {
     const std::string more = wrapped ? R"("wrapped": true, )" : "";
-    const Tests tests = read(R"({"entry_point": "f", )" + more + R"("values": [{"input": "1", "output": ")" + output + "\"}]}");
+    const Tests tests =
+        read(R"({"entry_point": "f", )" + more + R"("values": [{"input": "1", "output": ")" + output + "\"}]}");
     return meets(*parse_value(given), tests.expected.at(0));
   };
   for (const bool wrapped : {true, false}) {
