@@ -63,9 +63,7 @@ demo: configure
 
 demo-real: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@gguf=$$(tools/fetch_gguf) || { echo 'with another instruct model at hand: build/ucas demo --model DIR' >&2; exit 1; }; \
-	model=$$(dirname "$$gguf")/smollm2-135m-instruct; \
-	[ -f "$$model/config.json" ] || build/ucas convert "$$gguf" "$$model" || exit 1; \
+	@model=$$(tools/fetch_model) || { echo 'with another instruct model at hand: build/ucas demo --model DIR' >&2; exit 1; }; \
 	build/ucas demo --model "$$model" $(ARGS)
 
 STUDIES ?= $(TINY_STUDIES)
@@ -86,7 +84,7 @@ docs-one-step: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
 	@build/ucas study tiny-discovery --only base-0 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
 	@test -d $(ONE_STEP)/run || build/ucas train ace-tiny --model $(ONE_STEP)/pool/base-*/model --data $(ONE_STEP)/pool/base-*/task/train.jsonl \
-		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --train.stored_signal_tokens 0 --threads 1 --out $(ONE_STEP)/run
+		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --threads 1 --out $(ONE_STEP)/run
 	@build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY) --page docs/studies/one-step.md
 
 doctor: configure

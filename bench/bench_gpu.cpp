@@ -5,11 +5,8 @@
 //   build/bench_gpu what=head   [rows=8192] [V=151936] [D=1536]
 //   build/bench_gpu what=parts  [shape=q15b] [tokens=4096] [sequence=1024]   each part of a training step by itself
 //   build/bench_gpu what=bits   [shape=q15b] [rows=16,64,..]                 which rows of GEMMs keep their bits
-//   build/bench_gpu what=budget [shape=q15b | config=config.json] [tops=789] [tbs=2.98] [rows=4096,16896]
-//   [sequence=1024]
-//       [lanes=16,64,256,1024] [context=1000]   Markdown: operations and bytes by part, and the least time; needs no
-//       GPU
-//   build/bench_gpu what=checkpoint out=DIR like=TOKENIZER_DIR [shape=q15b]  a random model, saved
+//   build/bench_gpu what=kernels                                     each kernel against its emulation, and its share
+//   of a copy build/bench_gpu what=checkpoint out=DIR like=TOKENIZER_DIR [shape=q15b]  a random model, saved
 // device=emulated: by CPU emulation, at tiny sizes, to try a command where there is no GPU; its figures say nothing.
 // UCAS_TRY=name=value,..: other ways to compute the same (src/model/tensor/variants.h).
 #include <ATen/TensorOperators.h>
@@ -23,14 +20,13 @@
 
 #include "base/files/file.h"
 #include "bench_model.h"
-#include "gpu_budget_tables.h"
 #include "gpu_parts.h"
-#include "model/backend/gpu/gpu_check.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/tensor/stream.h"
 #include "model/tensor/variants.h"
 #include "model/transformer.h"
+#include "support/engine/gpu_kernels.h"
 #include "train/optimizer/optimizer.h"
 
 using namespace ucas;
@@ -49,6 +45,16 @@ Limits limits_here() {
   limits.bandwidth = 8.0 * static_cast<double>(from.numel()) / seconds_of(kDevice, [&] { to.copy_(from); });
   limits.operations = 2.0 * 128 * 128 * 128 / seconds_of(kDevice, [&] { gemm(a, w, out); });
   return limits;
+}
+// Random weights made where they lie.
+std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options) {
+  Weights weights = allocate_weights(config, device, options);
+  const c10::NoGradGuard no_grad;
+  for (const NamedTensor& p : weights.parameters) {
+    at::Tensor values = p.tensor.detach();
+    p.tensor.dim() == 1 ? values.fill_(1.0) : values.normal_(0, 0.02);
+  }
+  return make_transformer(config, std::move(weights), options);
 }
 std::unique_ptr<Model> model_here(const ModelConfig& config, const ModelOptions& options) {
   auto model = random_model(config, kDevice, options);
@@ -204,6 +210,20 @@ void head(const Arguments& args) {
       static_cast<double>(extra) * 1e-6, static_cast<double>(extra) / (4.0 * static_cast<double>(rows * V)));
 }
 
+void kernels() {
+  using namespace testing;
+  const bool emulated = kDevice.is_cpu();
+  auto findings =
+      check_kernels(kernels_of(at::kCPU), kernels_of(kDevice), emulated ? KernelShapes::few : KernelShapes::all);
+  if (!emulated) add_kernel_speed(kDevice, limits_here(), findings);
+  for (const KernelFinding& f : findings) {
+    std::printf(
+        "{\"what\": \"kernel\", \"kernel\": \"%s\", \"difference\": %.2e, \"bound\": %.2e, \"share_of_copy\": %.3f, "
+        "\"ok\": %s}\n",
+        f.what.c_str(), f.difference, f.bound, f.share, f.ok() ? "true" : "false");
+  }
+}
+
 void checkpoint(const Arguments& args) {
   const std::string out = args.word("out", ""), like = args.word("like", "");
   if (out.empty()) throw Error(ErrorKind::usage, "what=checkpoint: out=DIR is missing");
@@ -231,7 +251,7 @@ int main(int argc, char** argv) {
       print_bits(config_of(args.word("shape", "q15b")), kDevice,
                  numbers_of(args.word("rows", "16,32,64,128,256,512,1024,4096,8448,16896")));
     }
-    if (what == "budget") print_budget(args);
+    if (what == "kernels") kernels();
     if (what == "checkpoint") checkpoint(args);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "model/model.h"
 
 namespace ucas {

@@ -2,7 +2,7 @@
 // answer nothing: what they would send keeps the values that are here, so sizes and calls are those of N ranks and
 // numbers are not. Random weights, sequences of one length; a rank's own micro-batches alone. Buffers of the network
 // are not there.
-//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients|weights]
+//   build/bench_rank base=DIR [shape=m25] [rank=1] [ranks=16] [dtype=bf16] [shard=moments|gradients]
 //   [reduce=sum|micro]
 //                    [sequences=2] (of this rank) [length=256] [micro=256] [recompute=0] [threads=1] [device=cpu]
 // The first call makes a checkpoint of the shape in DIR, and the next ones measure.
@@ -22,7 +22,6 @@
 #include "plan/plan.h"
 #include "sharding/gradient_schedule.h"
 #include "sharding/sharded_masters.h"
-#include "sharding/sharded_weights.h"
 #include "train/optimizer/optimizer.h"
 
 using namespace ucas;
@@ -49,11 +48,7 @@ class LoneRank final : public Ranks {
   }
   using Ranks::broadcast;
   void broadcast(const char* /*what*/, OfRanks from) override { count_all(from); }
-  void send(const char* /*what*/, std::span<const at::Tensor> tensors, int64_t /*from*/, int64_t /*to*/) override {
-    count(tensors);
-  }
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::unique_ptr<Ranks> open_channel() override { return std::make_unique<LoneRank>(rank_, size_); }
   int64_t bytes() const override { return bytes_; }
 
  private:
@@ -91,8 +86,7 @@ struct Asked {
         base(args.word("base", "")) {
     train.dtype = args.word("dtype", "bf16") == "f32" ? Dtype::f32 : Dtype::bf16;
     train.threads = args.number("threads", 1);
-    const std::string shard = args.word("shard", "moments");
-    train.update.shard = shard == "weights" ? Shard::weights : shard == "gradients" ? Shard::gradients : Shard::moments;
+    if (args.word("shard", "moments") == "gradients") train.update.shard = Shard::gradients;
     train.update.reduce = args.word("reduce", "sum") == "micro" ? Reduce::micro : Reduce::sum;
     train.update.micro_batch_tokens = micro;
     train.data.max_prompt_length = 1;
@@ -129,19 +123,13 @@ void measure(const Asked& asked) {
     began = cpu_seconds();
   };
   LoneRank ranks(asked.rank, asked.ranks);
-  const bool by_block = asked.train.update.shard == Shard::weights;
-  const auto model = load_model(asked.base, asked.device,
-                                {.dtype = asked.train.dtype,
-                                 .trained = Trained::all,
-                                 .recompute = asked.train.update.recompute,
-                                 .blocks_apart = by_block},
-                                own_masters(asked.rank, asked.ranks));
+  const auto model =
+      load_model(asked.base, asked.device,
+                 {.dtype = asked.train.dtype, .trained = Trained::all, .recompute = asked.train.update.recompute},
+                 own_masters(asked.rank, asked.ranks));
   const bool by_owner = asked.train.update.gradients_by_owner();
-  std::unique_ptr<ShardedWeights> weights;
-  if (by_block) weights = std::make_unique<ShardedWeights>(*model, ranks.open_channel(), false);
   Optimizer optimizer(model->trainable(), {}, Optimizer::Path::by_device, {.rank = asked.rank, .ranks = asked.ranks});
   optimizer.shard_over(ranks, by_owner ? Shard::gradients : Shard::moments, model->bf16_copies());
-  if (weights) weights->drop();
   phase_ends("load");
 
   const std::vector<Packed> micros = micro_batches(asked);

@@ -7,11 +7,6 @@
     bench/ranks.py BUILD masters [N ..]  memory of a rank at 1, 2, 4 in bf16 beside that in f32: 2 bytes a parameter less for weights, 4 / N more
                                    for masters; and bytes exchanged
     bench/ranks.py BUILD micro [N ..]  memory of a rank at 1, 2, 4, bytes and seconds of update.reduce = "micro" beside "sum"
-    bench/ranks.py BUILD overlap OTHER_BUILD [GBIT ..]  two hosts as above with a cable of so many Gbit/s (tc, token bucket): seconds of a
-                                   step's updates with update.shard = "gradients", by this program and by another one, in turns
-    bench/ranks.py BUILD ahead OTHER_BUILD [GBIT ..]  the same with update.shard = "weights"
-    bench/ranks.py BUILD wire [GBIT ..]  the same two hosts: seconds of a step's updates and bytes on the cable with update.wire = "bf16"
-                                   beside "f32", in turns, for each update.shard
 
 Slow: minutes on two cores."""
 import json
@@ -199,77 +194,4 @@ def micro():
                   f"{last.get('perf/ranks/bytes', 0) / 1e6:,.1f} MB to the calls in step 3; update {last['timing_s/update_actor']:.2f} s", flush=True)
 
 
-def set_rate(gbit):
-    for i, name in enumerate(NAMES):
-        subprocess.run(["ip", "netns", "exec", name, "tc", "qdisc", "replace", "dev", f"cable{i}", "root", "tbf", "rate", f"{gbit}gbit",
-                        "burst", "1mb", "latency", "50ms"], check=True)
-
-
-def on_cable():
-    """Bytes that host a has sent."""
-    text = subprocess.run(["ip", "netns", "exec", NAMES[0], "cat", "/sys/class/net/cable0/statistics/tx_bytes"], capture_output=True, text=True,
-                          check=True).stdout
-    return int(text)
-
-
-def wire():
-    count = large_task()
-    print(f"{count / 1e6:.1f} M parameters, two hosts", flush=True)
-    try:
-        join_hosts()
-        for rate in [float(n) for n in sys.argv[3:]] or (1,):
-            set_rate(rate)
-            for shard in ("moments", "gradients"):
-                took, sent, cable = {"f32": [], "bf16": []}, {}, {}
-                for take in range(3):
-                    for kind in took:
-                        run, before = f"wire-{rate}-{shard}-{kind}-{take}", on_cable()
-                        finish([start(rank, 2, train(run, "--train.steps", 2, "--rollout.n", 2, "--rollout.response_length", 16, "--train.save_freq", 0,
-                                                     "--update.reduce", "sum", "--update.shard", shard, "--update.wire", kind, *LEARNS), "10.77.0.1",
-                                      before=["ip", "netns", "exec", host]) for rank, host in enumerate(NAMES)])
-                        last = rows(run)[-1]
-                        took[kind].append(last["timing_s/update_actor"])
-                        sent[kind], cable[kind] = last["perf/ranks/bytes"], on_cable() - before
-                for kind, seconds in took.items():
-                    print(f"{rate:g} Gbit/s, shard {shard}, wire {kind}: rank 0 gave {sent[kind] / 1e6:,.0f} MB to the calls in a step, "
-                          f"{cable[kind] / 1e6:,.0f} MB left its host in the run; updates {', '.join(f'{s:.2f}' for s in sorted(seconds))} s",
-                          flush=True)
-    finally:
-        for name in NAMES:
-            subprocess.run(["ip", "netns", "del", name])
-
-
-def overlap(shard):
-    """Seconds of the second step of each run, its updates and its scores; the bits of both programs are compared."""
-    global UCAS
-    count = large_task()
-    programs = {"this": UCAS, "other": os.path.join(os.path.abspath(sys.argv[3]), "ucas")}
-    print(f"{count / 1e6:.1f} M parameters, two hosts", flush=True)
-    try:
-        join_hosts()
-        for rate in [float(n) for n in sys.argv[4:]] or (0.1, 1, 10):
-            set_rate(rate)
-            took, scored, sent = {name: [] for name in programs}, {name: [] for name in programs}, 0
-            for take in range(3 if rate >= 1 else 1):
-                for name, UCAS in programs.items():
-                    run = f"overlap-{rate}-{name}-{take}"
-                    finish([start(rank, 2, train(run, "--train.steps", 2, "--rollout.n", 2, "--rollout.response_length", 16, "--train.save_freq", 0,
-                                                 "--rollout.old_log_prob", "trainer", "--update.shard", shard, *LEARNS), "10.77.0.1",
-                                   before=["ip", "netns", "exec", host])
-                            for rank, host in enumerate(NAMES)])
-                    last = rows(run)[-1]
-                    took[name].append(last["timing_s/update_actor"])
-                    scored[name].append(last["timing_s/old_log_prob"])
-                    sent = last["perf/ranks/bytes"]
-                first, second = ([{k: v for k, v in row.items() if not k.startswith(("timing_", "perf/"))} for row in rows(f"overlap-{rate}-{name}-{take}")]
-                                 for name in programs)
-                assert first == second, "the same steps.jsonl"
-            print(f"{rate:g} Gbit/s, rank 0 sends {sent / 1e6:,.0f} MB a step: updates " +
-                  "; ".join(f"{name} {', '.join(f'{s:.2f}' for s in sorted(seconds))} s, scores {', '.join(f'{s:.2f}' for s in sorted(scored[name]))} s"
-                            for name, seconds in took.items()), flush=True)
-    finally:
-        for name in NAMES:
-            subprocess.run(["ip", "netns", "del", name])
-
-
-{"overlap": lambda: overlap("gradients"), "ahead": lambda: overlap("weights"), "wire": wire, "hosts": hosts, "micro": micro, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()
+{"hosts": hosts, "micro": micro, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()

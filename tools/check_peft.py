@@ -73,7 +73,7 @@ def main():
             base, adapter, merged = (os.path.join(root, f"{len(os.listdir(root))}-{part}") for part in ("base", "adapter", "merged"))
             peer.make_checkpoint(base, **peer.CASES[family])
             train(options, base, adapter, words)
-            run(options.ucas, "merge", adapter, "--out", merged)
+            run(options.ucas, "export", adapter, "--out", merged)
             plain = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32).eval()
             ours = peer.scored_by_ucas(options, adapter, rows)
             from_base = apart(ours, plain, rows)

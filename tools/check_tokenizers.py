@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Does `ucas tokenize` give the ids and texts that Hugging Face tokenizers gives, on texts that no golden holds?
+"""Does `ucas check TOKENIZER --ids` find the ids and texts that Hugging Face tokenizers gives, on texts that no golden holds?
 
-    PEER_PYTHON -B tools/check_tokenizers.py DATA [--ucas build/ucas] [--texts 1000] [--random 1000] [--bench]
+    PEER_PYTHON -B tools/check_tokenizers.py DATA [--ucas build/ucas] [--texts 1000] [--random 1000]
 
 DATA is a folder of shared data: texts are drawn from all strings of its .jsonl files, and more are made of random
 characters; every tokenizer.json in it is compared, and every kind of tokenizer_kinds.py. Prints for each how many texts
-agree and ends with 1 if any differs. --bench gives the CPU time of both on 8 MB of those texts instead. PEER_PYTHON has tokenizers.
+agree and ends with 1 if any differs. PEER_PYTHON has tokenizers.
 """
 import argparse
 import glob
@@ -15,7 +15,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 
 from make_tokenizer_goldens import FIXED, MORE, some_text
 from tokenizer_kinds import MAKERS
@@ -68,37 +67,11 @@ def differing(ucas, folder, tokenizer, texts):
                     ids = ids[1:]  # a text that begins with BOS itself: ucas adds no second one
                 row = {"text": text, "ids": ids, "decoded": tokenizer.decode(ids, skip_special_tokens=False)}
                 file.write(json.dumps(row) + "\n")
-        command = [ucas, "tokenize", "--tokenizer", folder, "--check", rows, "--decode"]
+        command = [ucas, "check", folder, "--ids", rows, "--decode"]
         done = subprocess.run(command + ["--prompt"] * special, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         lines = done.stdout.decode(errors="replace").splitlines()
         reports.append((done.returncode, lines))
     return reports
-
-
-def bench(ucas, folder, tokenizer, texts):
-    tokenizer.save(os.path.join(folder, "tokenizer.json"))
-    lines = [text.replace("\n", " ") for text in texts if text.strip()]
-    lines *= max(1, 8_000_000 // sum(len(line.encode()) for line in lines))
-    size = sum(len(line.encode()) for line in lines) / 1e6
-    path = os.path.join(folder, "lines.txt")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    command = [ucas, "tokenize", "--tokenizer", folder]
-
-    def seconds(source):
-        best = 1e9
-        for _ in range(2):
-            with open(source, "rb") as file:
-                began = os.times().children_user
-                subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, check=True)
-                best = min(best, os.times().children_user - began)
-        return best
-
-    ours = seconds(path) - seconds(os.devnull)
-    began = time.process_time()
-    for line in lines:
-        _ = tokenizer.encode(line, add_special_tokens=False).ids
-    return size / ours, size / (time.process_time() - began)
 
 
 def main():
@@ -108,7 +81,6 @@ def main():
     parser.add_argument("--texts", type=int, default=1000)
     parser.add_argument("--random", type=int, default=1000)
     parser.add_argument("--only", default="", help="names that hold this")
-    parser.add_argument("--bench", action="store_true")
     options = parser.parse_args()
     rng = random.Random(14)
     drawn, made = texts_of(options.data, options.texts, options.random, rng)
@@ -118,10 +90,6 @@ def main():
         if options.only not in name:
             continue
         with tempfile.TemporaryDirectory(prefix="ucas-check-") as folder:
-            if options.bench:
-                ours, theirs = bench(options.ucas, folder, tokenizer, drawn)
-                print(f"{name}: ucas {ours:.1f} MB/s, tokenizers {theirs:.1f} MB/s", flush=True)
-                continue
             for what, (code, lines) in zip(("text", "prompt"), differing(options.ucas, folder, tokenizer, drawn + made)):
                 agree = agree and code == 0
                 print(f"{name}, as {what}: {lines[-1]}", flush=True)

@@ -1,10 +1,9 @@
-"""What each GPU kernel takes of a multiprocessor, by architecture, held to a committed table; nothing but nvcc is needed.
+"""What each GPU kernel takes of a multiprocessor, by architecture, as CSV on standard output; nothing but nvcc is needed.
 
-    cuda_resources.py [--nvcc PATH] [--architectures 80,90] [--write]
+    cuda_resources.py [--nvcc PATH] [--architectures 80,90]
 
-Registers, shared memory, stack and spills come from ptxas. A kernel that spills more, has more stack or registers than
-src/gpu/resources.csv says, or is missing there, fails; one that got cheaper is printed. --write makes the table again.
-In the PTX of sm_90 no kernel may touch memory before griddepcontrol.wait: the one before it may still be writing.
+Registers, shared memory, stack and spills come from ptxas. In the PTX of sm_90 no kernel may touch memory before
+griddepcontrol.wait: the one before it may still be writing.
 """
 import argparse
 import csv
@@ -15,7 +14,6 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TABLE = os.path.join(ROOT, "src/gpu/resources.csv")
 COLUMNS = ["kernel", "architecture", "registers", "shared_bytes", "stack_bytes", "spill_bytes"]
 
 
@@ -71,27 +69,10 @@ def early_reads(nvcc):
     return len(entries), bad
 
 
-def problems_of(rows, known):
-    problems = []
-    for row in rows:
-        name = f"{row['kernel']} for sm_{row['architecture']}"
-        old = known.get((row["kernel"], row["architecture"]))
-        if old is None:
-            problems.append(f"{name}: not in src/gpu/resources.csv; --write puts it there")
-            continue
-        for column in COLUMNS[2:]:
-            if row[column] > int(old[column]):
-                problems.append(f"{name}: {column} {row[column]}, expected at most {old[column]}")
-            elif row[column] < int(old[column]):
-                print(f"cuda_resources: {name}: {column} {row[column]}, the table has {old[column]}")
-    return problems
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--nvcc", default="")
     parser.add_argument("--architectures", default="")
-    parser.add_argument("--write", action="store_true")
     a = parser.parse_args()
     nvcc = a.nvcc or subprocess.run([os.path.join(ROOT, "tools/find_nvcc")], capture_output=True, text=True,
                                     check=True).stdout.strip()
@@ -100,17 +81,12 @@ def main():
         rows += rows_of(nvcc, architecture)
     count, early = early_reads(nvcc)
     problems = [f"{kernel}: touches memory before griddepcontrol.wait" for kernel in early]
-    if a.write:
-        with open(TABLE, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-    with open(TABLE, encoding="utf-8") as file:
-        known = {(row["kernel"], row["architecture"]): row for row in csv.DictReader(file)}
-    problems += problems_of(rows, known)
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     for problem in problems:
         print(f"cuda_resources: {problem}", file=sys.stderr)
-    print(f"cuda_resources: {len(rows)} kernels by architecture, {count} of sm_90 read: {len(problems)} problems")
+    print(f"cuda_resources: {len(rows)} kernels by architecture, {count} of sm_90 read: {len(problems)} problems", file=sys.stderr)
     return 1 if problems else 0
 
 

@@ -137,8 +137,7 @@ def agg_loss(x):
 @reference("accumulation/exact-vs-legacy")
 def accumulation(x):
     rows, mask = x["per_token"], x["mask"]
-    legacy = math.fsum(len(part) / len(rows) * aggregated([rows[i] for i in part], [mask[i] for i in part])["token-mean"] for part in x["micro_batches"])
-    return {"exact": aggregated(rows, mask)["token-mean"], "legacy_verl": legacy}
+    return {"exact": aggregated(rows, mask)["token-mean"]}
 
 
 @reference("dapo/verl")
@@ -382,11 +381,8 @@ def tis(x):
             "loss_token_level": mean(counted(each(lambda a, b: a * b, loss, weight), mask))}
 
 
-@reference("kl-in-reward/verl", "kl-in-reward/adaptive")
+@reference("kl-in-reward/verl")
 def kl_in_reward(x):
-    if "coef" in x:
-        error = clamp(x["current_kl"] / x["target"] - 1, -0.2, 0.2)
-        return {"coef": x["coef"] * (1 + error * x["n_steps"] / x["horizon"])}
     d = masked(each(lambda o, r: o - r, x["old_logp"], x["ref_logp"]), x["mask"])
     return {"token_rewards": masked(each(lambda s, v: s - x["beta"] * v, x["token_scores"], d), x["mask"]),
             "reward_kl_penalty": mean([math.fsum(row) / sum(bits) for row, bits in zip(d, x["mask"])])}
@@ -553,7 +549,6 @@ def cases():
     one("sapo", "verl", {**policy, "tau_pos": 1.0, "tau_neg": 1.05})
     one("tis", "verl", {**policy, "rollout_logp": sampler, "C": 1.25, "clip": 0.2, "clip_c": 3.0})
     one("kl-in-reward", "verl", {"token_scores": at_end, "old_logp": old, "ref_logp": ref, "mask": mask, "beta": 0.002})
-    one("kl-in-reward", "adaptive", {"coef": 0.002, "target": 0.1, "horizon": 10000, "current_kl": 0.07, "n_steps": 256}, "controller")
     W = [[grid(draw.uniform(-1, 1)) for _ in range(4)] for _ in range(6)]
     h = [[grid(draw.uniform(-2, 2)) for _ in range(4)] for _ in range(3)]
     head = {"h": h, "W": W, "y": [1, 4, 0], "g_logp": [0.5, -1.25, 0.75], "g_entropy": [0.0625, -0.25, 0.125]}

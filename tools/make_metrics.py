@@ -40,7 +40,7 @@ def merged(metrics):
 def tables(told):
     made = {name: table(["name", "meaning"], merged(rows)) for name, rows in told["sections"].items()}
     made["methods"] = table(["name", "meaning"], [row for rows in told["methods"].values() for row in merged(rows)])
-    made["causes"] = table(["cause", "alarm", "when"], [[c["title"], "yes" if c["alarm"] else "", c["when"]] for c in told["causes"]])
+    made["causes"] = table(["sign", "when"], [[c["title"], c["when"]] for c in told["causes"]])
     return made
 
 

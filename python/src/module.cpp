@@ -7,7 +7,6 @@
 #include "base/process/build_info.h"
 #include "base/files/embedded.h"
 #include "base/error.h"
-#include "base/failed_check.h"
 #include "explain/explain.h"
 #include "kernels/lm_head.h"
 #include "verify/version.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/process/threads.h"
-#include "verify/audit/verify_audit.h"
+#include "verify/audit/verify_report.h"
 #include "data/problems.h"
 #include "module.h"
 #include "verify/audit/explain.h"

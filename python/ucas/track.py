@@ -1,4 +1,4 @@
-"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`, or `ucas track RUN --to ..`.
+"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`.
 
 It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. `ucas train` starts it where
 train.track names trackers. It may be called again, during the run or after it, and sends what the tracker lacks. Where a tracker stores and
@@ -133,7 +133,7 @@ class Trackio:
 
 
 class Tensorboard:
-    """Event files by the package tensorboard; `ucas train --train.tensorboard true` writes them itself, without it."""
+    """Event files in RUN/tensorboard by the package tensorboard. Each start sends all steps, and says that what was known before is void."""
 
     def __init__(self, run, project, name):
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -141,6 +141,7 @@ class Tensorboard:
 
         self.event, self.summary, self.last = event_pb2.Event, summary_pb2.Summary, None
         self.writer = EventFileWriter(os.path.join(run.path, "tensorboard"), filename_suffix=".track")
+        self.writer.add_event(self.event(wall_time=time.time(), step=0, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START)))
 
     def log(self, metrics, step):
         values = [self.summary.Value(tag=key, simple_value=float(value)) for key, value in metrics.items()]

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "base/failed_check.h"
 #include "base/str.h"
 
 namespace ucas {

@@ -26,7 +26,7 @@ enum ExitCode : int {
   X(config) X(usage) X(path) X(io) X(interrupted) X(numeric) X(limit) X(memory) X(internal)            \
   X(unsupported) X(data_line) X(empty) X(schema) X(utf8) X(dup_key) X(parquet) X(study) X(no_signal)   \
   X(truncated) X(header_json) X(header_size) X(not_regular_file) X(offset) X(shape) X(size) X(dtype)   \
-  X(gguf) X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
+  X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
   X(ranks) X(server) X(reward) X(sandbox) X(lfs_pointer) X(python)
 // clang-format on
 enum class ErrorKind {
@@ -53,6 +53,12 @@ class Error : public std::runtime_error {
 };
 
 [[noreturn]] void check_failed(const char* condition, const char* message, const char* file, int line);
+
+// What a failed UCAS_CHECK does where the code runs inside another program, whose process is not ours to
+// end: the Python package. Without a handler it prints the place and aborts.
+// Called with "FILE:LINE: message (condition)"; must throw. Set once, before any thread; nullptr: abort.
+using OnFailedCheck = void (*)(const std::string& what);
+void on_failed_check(OnFailedCheck handler);
 
 }  // namespace ucas
 

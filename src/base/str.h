@@ -68,4 +68,13 @@ std::string wrap_text(const std::string& text, size_t width, size_t indent, size
 // The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
 std::string short_path(const std::string& text, int parts);
 
+// Names such as "val-core/*/acc/mean@1", where one * stands for one character or more.
+// Without a *, the same text.
+inline bool matches_star(std::string_view name, std::string_view pattern) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  const std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  return name.size() > before.size() + after.size() && name.starts_with(before) && name.ends_with(after);
+}
+
 }  // namespace ucas

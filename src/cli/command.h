@@ -26,35 +26,24 @@
   X(plan, plain, train, "memory, disk, time", "estimate memory, disk and time without loading the model")              \
   X(explain, plain, train, "config to equations",                                                                      \
     "show a training config as equations, with departures from the papers")                                            \
-  X(configs, plain, train, "embedded configs", "list the embedded training configs")                                   \
-  X(config, plain, train, "print a config", "an embedded training config, to be changed")                              \
-  X(init, plain, train, "write a config", "a training config for a model, data and a machine, which fits")             \
+  X(config, plain, train, "configs by name", "list or print training configs, or write one for a model and a machine") \
   X(evaluate, engine, evaluate, "accuracy, pass@k", "greedy and sampled accuracy, pass@k, with intervals")             \
   X(generate, engine, evaluate, "sample responses",                                                                    \
     "sample responses of a checkpoint to a prompt or to problem files")                                                \
   X(score, engine, evaluate, "log-probs, entropy", "compute per-token log-prob, entropy and confidence of responses")  \
-  X(verify, plain, evaluate, "grade answers", "grade answers against the right ones")                                  \
-  X(verify_run, plain, evaluate, "audit evaluation", "regrade an evaluation and compare with its run card")            \
+  X(verify, plain, evaluate, "grade answers", "grade answers, or a run's stored responses again")                      \
   X(compare, plain, evaluate, "runs, significance", "compare runs, with significance tests")                           \
   X(report, plain, inspect, "runs as HTML page", "write run directories as one HTML page: results, curves, responses") \
   X(diagnose, plain, inspect, "why reward fell", "find common failure modes; compare confidence measures for UCAS")    \
   X(advantages, plain, inspect, "step, other method", "recompute advantages of a saved step under another method")     \
   X(replay, engine, inspect, "step, bit by bit",                                                                       \
     "regenerate the responses of a training step and check that they are bit-identical")                               \
-  X(track, plain, inspect, "run to W&B, MLflow", "a run's figures to a tracker, now or later")                         \
   X(doctor, plain, inspect, "check this machine", "show hardware, build and backends")                                 \
   X(make_task, plain, data, "write problems",                                                                          \
     "write a task: the embedded one, or word problems, sums, countdown for real models")                               \
-  X(data, plain, data, "look at a file", "what data files hold: columns, lengths, right answers, duplicates")          \
-  X(contamination, plain, data, "train/test overlap", "check for train/test overlap")                                  \
-  X(check, plain, data, "validate files", "validate checkpoints, configs, tokenizers, problems, runs")                 \
-  X(tokenize, plain, data, "text to token ids", "convert text to token ids, or check known ids")                       \
-  X(convert, plain, data, "GGUF to checkpoint", "convert a GGUF file to a Hugging Face checkpoint")                    \
-  X(merge, engine, data, "adapter into base", "merge an adapter into its base")                                        \
+  X(check, plain, data, "validate files", "validate any file, summarize data, find train/test overlap")                \
   X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
-  X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")                    \
-  X(completion, plain, shell, "bash, zsh, fish", "a script that completes commands and options in a shell")            \
-  X(man, plain, shell, "manual pages", "the manual page of the program or of a command")
+  X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")
 
 namespace ucas {
 
@@ -62,6 +51,7 @@ namespace ucas {
   int run_##name(const Words& words);                    \
   std::string options_##name();
 UCAS_COMMANDS(UCAS_DECLARE)
+int run_merge(const Words& words);  // in the engine, for `ucas export`
 #undef UCAS_DECLARE
 
 struct Command {
@@ -80,33 +70,18 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// A device against the CPU (train/update/gpu_check.h): a kernel, or a part of the whole.
+// A device against the CPU, part by part (train/update/gpu_check.h).
 struct DeviceCheck {
   std::string what;
-  double difference, bound, share;  // share: of `limit`; below 0: not measured
-  std::string limit;
+  double difference, bound;
   bool ok;
 };
 
-// What several ranks of one start are, and each of their calls (sharding/ranks_check.h).
-struct RanksReport {
-  struct Row {
-    std::string what;
-    int64_t bytes;
-    double seconds;
-    bool ok;
-  };
-  int64_t rank = 0, size = 1, on_host = 1;
-  std::vector<Row> rows;  // empty: one process
-};
-
-// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next three.
+// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
 int run_in_engine(const char* id, const Words& words);
 // What the engine knows of this machine, as (name, value) rows; loads the engine.
 std::vector<std::pair<std::string, std::string>> describe_engine();
 // Tries what a training needs of a device other than the CPU; refuses one that is not there.
 std::vector<DeviceCheck> check_device(const std::string& device);
-// Meets the other ranks of this start, where the environment says that there are some, and tries each call.
-RanksReport check_ranks_here(const std::string& device);
 
 }  // namespace ucas

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/embedded.h"
@@ -32,6 +33,21 @@ constexpr const char* kClosing =
     "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal\n"
     "failure, 74 write failed, 75 interrupted and resumable, 78 no sandbox.\n";
 
+// Commands of before, and what does it now.
+constexpr std::pair<const char*, const char*> kGone[] = {
+    {"configs", "ucas config lists them"},
+    {"init", "ucas config --model DIR --data FILE"},
+    {"track", "python -m ucas.track RUN --to NAME"},
+    {"data", "ucas check FILE --summary"},
+    {"contamination", "ucas check TRAIN.jsonl --against EVAL.jsonl"},
+    {"tokenize", "ucas check TOKENIZER --ids FILE.jsonl, or ucas.Tokenizer in Python"},
+    {"merge", "ucas export ADAPTER --out DIR"},
+    {"convert", "python -m ucas.convert FILE.gguf DIR makes a checkpoint of a GGUF file"},
+    {"verify-run", "ucas verify RUN"},
+    {"completion", "tools/make_manual.py writes completions and manual pages"},
+    {"man", "ucas COMMAND --help; tools/make_manual.py writes manual pages"},
+};
+
 // Two commands a line, so that all fit a screen of 24 lines and 80 columns.
 constexpr size_t kGroupWidth = 10, kNameWidth = 14, kBriefWidth = 20;
 
@@ -58,6 +74,9 @@ const Command& find_command(const std::string& name) {
   for (const Command& command : commands()) {
     if (name == command.name) return command;
     names.push_back(command.name);
+  }
+  for (const auto& [gone, now] : kGone) {
+    if (name == gone) throw Error(ErrorKind::usage, str("ucas ", gone, " is gone: ", now));
   }
   throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
                                     "; `ucas --help` lists the commands"));

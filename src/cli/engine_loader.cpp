@@ -129,11 +129,4 @@ std::vector<DeviceCheck> check_device(const std::string& device) {
   return rows;
 }
 
-RanksReport check_ranks_here(const std::string& device) {
-  RanksReport report;
-  using Check = void (*)(const std::string*, RanksReport*);
-  reinterpret_cast<Check>(engine_symbol("ucas_engine_check_ranks"))(&device, &report);
-  return report;
-}
-
 }  // namespace ucas

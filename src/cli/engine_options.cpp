@@ -2,8 +2,6 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/options/demo_config.h"
-#include "cli/options/replay_options.h"
-#include "cli/options/serve_options.h"
 #include "cli/options/sft_options.h"
 #include "config/policy_options.h"
 #include "config/train_config.h"
@@ -50,7 +48,6 @@ std::string options_demo() {
 }
 std::string options_sft() { return options_help(SftOptions{}); }
 std::string options_generate() { return options_help(GenerateOptions{}); }
-std::string options_merge() { return options_help(MergeOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
 std::string options_replay() { return options_help(ReplayOptions{}); }

@@ -17,22 +17,6 @@ namespace {
 
 const std::set<std::string> kOfRuns = {"entropy", "length", "truncated", "unparseable"};
 
-template <class Number>
-bool read_number(const std::string& text, Number& value) {
-  const char *begin = text.data(), *end = begin + text.size();
-  auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end;
-}
-
-// Where the name takes a number behind @, whether it is one.
-bool fits(Quantity& q) {
-  if (q.at.empty()) return q.name == "greedy" || kOfRuns.contains(q.name);
-  static const std::set<std::string> kOfSamples = {"mean", "pass", "frontier", "mixed", "matched_pass"};
-  if (kOfSamples.contains(q.name)) return read_number(q.at, q.k) && q.k > 0;
-  double share = 0;
-  return (q.of_training() || q.name == "reached") && read_number(q.at, share) && share > 0 && share <= 1;
-}
-
 }  // namespace
 
 std::string content_of(const std::string& question, const std::vector<std::string>& gold) {
@@ -60,22 +44,19 @@ bool Quantity::is_share() const {
   return name != "entropy" && name != "length" && name != "steps_to" && name != "steps_to_val";
 }
 
-Quantity parse_quantity(const std::string& text) {
-  Quantity q;
-  const std::string metric = text.substr(0, text.find(':'));
-  if (metric.size() < text.size()) q.scope = text.substr(metric.size() + 1);
+Quantity parse_quantity(const std::string& metric) {
+  static const std::set<std::string> kOfSamples = {"mean", "pass", "frontier", "mixed"};
   const size_t at = metric.find('@');
-  q.name = metric.substr(0, at);
-  if (at != std::string::npos) q.at = metric.substr(at + 1);
-  const bool scoped = metric.size() < text.size();
-  const bool whole = q.of_training() || q.name == "matched_pass";
-  if (fits(q) && !(scoped && (q.scope.empty() || whole))) return q;
+  Quantity q{metric.substr(0, at), at == std::string::npos ? "" : metric.substr(at + 1), 0, ""};
+  const char *begin = q.at.data(), *end = begin + q.at.size();
+  const auto [stop, error] = std::from_chars(begin, end, q.k);
+  const bool number = error == std::errc() && stop == end && q.k > 0;
+  const bool plain = q.name == "greedy" || kOfRuns.contains(q.name) || q.takes_accuracy();
+  if (kOfSamples.contains(q.name) ? number : plain && at == std::string::npos) return q;
   throw Error(ErrorKind::config,
-              str("column \"", printable(text),
-                  "\": expected greedy, mean@N, pass@K, mixed@K, frontier@K, reached@SHARE, entropy, length, truncated "
-                  "or unparseable, alone or with :SOURCE, :* or :macro; or matched_pass@K; or steps_to@SHARE, "
-                  "val_at@SHARE with a training accuracy, steps_to_val@SHARE with a validation accuracy between 0 and "
-                  "1"));
+              str("metric \"", printable(metric),
+                  "\": expected greedy, mean@N, pass@K, mixed@K, frontier@K, reached, steps_to, val_at, steps_to_val, "
+                  "entropy, length, truncated or unparseable"));
 }
 
 double value_of(const ProblemAnswers& p, const Quantity& q) {
@@ -92,8 +73,7 @@ double value_of(const ProblemAnswers& p, const Quantity& q) {
   }
   if (q.name == "pass") return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
   if (q.name != "mean") return kUnknown;
-  if (q.k == 0 || q.k == p.samples) return mean_at_n({p.samples, p.correct});
-  return q.k == p.first ? mean_at_n({p.first, p.correct_of_first}) : kUnknown;
+  return q.k <= p.samples ? mean_at_n({p.samples, p.correct}) : kUnknown;  // all of them: the same expectation
 }
 
 std::vector<std::string> sources_of(const RunAnswers& run) {
@@ -138,7 +118,7 @@ std::vector<Quantity> quoted_quantities(const std::vector<const RunAnswers*>& ru
       greedy = greedy || p.greedy >= 0;
       if (p.samples <= 0) continue;
       samples.insert(p.samples);
-      usual = usual && (p.samples == kQuotedSamples || p.first == kQuotedSamples);
+      usual = usual && p.samples >= kQuotedSamples;
     }
   }
   std::vector<Quantity> out;

@@ -18,7 +18,6 @@ struct ProblemAnswers {
   std::string content;  // hash of question and gold: the same id must mean the same problem
   int greedy = -1;      // 1 right, 0 wrong, -1 not asked
   int64_t samples = 0, correct = 0;
-  int64_t first = 0, correct_of_first = 0;     // of the first 16 where there are more samples; first = 0: not recorded
   int64_t base_samples = 0, base_correct = 0;  // of the untrained base; 0: not known
   bool is_base = false;                        // these are the base's own samples
 };
@@ -45,23 +44,25 @@ struct AnswerGroup {
   std::vector<RunAnswers> runs;
 };
 
-// "pass@16:math500": what is measured, and over which problems. "frontier@K": K samples of the model solve what all but
-// K of the base's samples did not, see frontier_at_k; "reached@A" is 1 where greedy is at least A. "mixed@K": K samples
-// are neither all right nor all wrong. "matched_pass@K": pass@K, mean over the sources, of the run's checkpoint at
-// matched accuracy (study/engine/matched.h).
+// What is measured, and over which problems: "pass@16" over "math500". "frontier@K": K samples of the model solve what
+// all but K of the base's samples did not, see frontier_at_k; "reached" is 1 where greedy is at least an accuracy.
+// "mixed@K": K samples are neither all right nor all wrong.
 struct Quantity {
   std::string
       name;        // "greedy", "mean", "pass", "frontier": of each problem; else of the run: "entropy", "steps_to" ...
-  std::string at;  // "16"; "" if none
-  int64_t k = 0;   // the same as a number; mean with k = 0: over all samples, however many a problem has
-  std::string scope;  // a source, "macro" = mean over the sources, "" = all problems
-  std::string text() const;
+  std::string at;  // K as text, or the accuracy of steps_to, val_at, steps_to_val, reached; "" if none
+  int64_t k = 0;   // K; mean with k = 0: over all samples, however many a problem has
+  std::string scope;         // a source, "macro" = mean over the sources, "" = all problems
+  std::string text() const;  // "pass@16:math500"
+  bool operator==(const Quantity&) const = default;
   bool of_problems() const {
     return name == "greedy" || name == "mean" || name == "pass" || name == "frontier" || name == "mixed";
   }
   bool of_training() const { return name == "steps_to" || name == "val_at" || name == "steps_to_val"; }
+  bool takes_accuracy() const { return of_training() || name == "reached"; }
   bool is_share() const;  // printed in percent, at most 1
 };
+// A metric by its name: "greedy", "pass@16". Accuracy and scope are the caller's.
 // Error(ErrorKind::config) naming what may stand there.
 Quantity parse_quantity(const std::string& text);
 
@@ -73,8 +74,8 @@ double value_of(const RunAnswers& run, const Quantity& quantity);
 // Sources in order of the problems.
 std::vector<std::string> sources_of(const RunAnswers& run);
 
-// "greedy", and of the samples the mean that the field quotes: mean@16 where it is known of every problem, else over
-// all samples. The same for every command that says which of two models is better.
+// "greedy", and of the samples the mean that the field quotes: mean@16 where every problem has as many, else mean@n. It
+// is over all samples in either case, as pass@k is. The same for every command that says which of two models is better.
 std::vector<Quantity> quoted_quantities(const std::vector<const RunAnswers*>& runs);
 
 }  // namespace ucas

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.h"
 #include "base/str.h"
 #include "compare/pairing.h"
 #include "stats/intervals.h"
@@ -13,7 +12,7 @@ namespace ucas {
 
 namespace {
 
-using Rows = std::vector<std::vector<double>>;  // [run][problem]
+using Rows = RunRows;  // [run][problem]
 
 std::vector<double> less(const std::vector<double>& b, const std::vector<double>& a) {
   std::vector<double> out;
@@ -47,35 +46,6 @@ std::vector<PairedSet> sets_of(const std::vector<double>& a, const std::vector<d
     other += n;
   }
   return sets;
-}
-
-// Bootstrap of the mean of `to` less the mean of `from` (empty: of `to` alone, which are differences then). Runs and
-// problems are drawn anew together, the same problems for all runs, since every run answered the same ones; problems
-// within their set, few of them by redraw_mean.
-Interval bootstrap(const Rows& from, const Rows& to, const std::vector<size_t>& strata, const CompareOptions& options) {
-  Rng rng(static_cast<uint64_t>(options.seed), 0x57d1);
-  const auto pick = [&](size_t n) { return static_cast<size_t>(rng.below(static_cast<int64_t>(n))); };
-  std::vector<double> drawn, mean(to[0].size());
-  const auto add_runs = [&](const Rows& rows, double sign) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const auto& row = rows[pick(rows.size())];
-      const double weight = sign / static_cast<double>(rows.size());
-      for (size_t p = 0; p < row.size(); ++p) mean[p] += weight * row[p];
-    }
-  };
-  for (int64_t draw = 0; draw < options.draws; ++draw) {
-    std::ranges::fill(mean, 0.0);
-    add_runs(to, 1);
-    add_runs(from, -1);
-    double total = 0;
-    size_t first = 0;
-    for (size_t count : strata) {
-      total += redraw_mean(std::span(mean).subspan(first, count), {-1, 1}, rng);
-      first += count;
-    }
-    drawn.push_back(total / static_cast<double>(strata.size()));
-  }
-  return percentile_interval(drawn, options.level);
 }
 
 // Where no problem differs a bootstrap has no width and would feign certainty: the share of problems that may differ
@@ -223,23 +193,24 @@ class Comparer {
       if (has_problems()) differences.push_back(average(rows));
     }
     const std::string unit = groups.size() < half_ ? str("bases (", half_, " runs)") : unit_of(labels);
-    over_runs(mean_estimate(changes, options_.level), student_p(changes), changes.size() > 1,
-              str("t over ", changes.size(), " ", unit,
-                  out_.runs < static_cast<int64_t>(half_) ? str(", ", half_, " asked") : "") +
-                  never_reached());
+    const std::string basis =
+        str("t over ", changes.size(), " ", unit,
+            out_.runs < static_cast<int64_t>(half_) ? str(", ", half_, " asked") : "", never_reached());
+    if (has_problems()) {
+      over_runs(two_way(differences, strata_, options_.level), changes.size() > 1, basis);
+    } else {
+      over_runs({mean_estimate(changes, options_.level), student_p(changes)}, changes.size() > 1, basis);
+    }
     if (runs_.kind == Pairs::fixed) out_.basis += " against the untrained model";
     if (runs_.left_out > 0) out_.basis += str(", ", runs_.left_out, " runs without a partner left out");
-    if (has_problems()) with_problems({}, differences, differences);
   }
 
   void unpaired() {
     const auto middle = per_run_.begin() + static_cast<std::ptrdiff_t>(half_);
     const std::vector<double> a(per_run_.begin(), middle), b(middle, per_run_.end());
-    const TwoSamples d = welch(a, b, options_.level);
     out_.runs = static_cast<int64_t>(b.size());
-    over_runs(d.change, d.p, true,
+    over_runs(has_problems() ? two_way(first(), second(), strata_, options_.level) : welch(a, b, options_.level), true,
               str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired", never_reached()));
-    if (has_problems()) with_problems(first(), second(), {less(average(second()), average(first()))});
   }
 
   // Censored values are in the mean and the test: leaving them out would compare those that arrived.
@@ -252,25 +223,13 @@ class Comparer {
   }
 
   // `several`: values that could have differed.
-  void over_runs(const Figure& change, double p, bool several, const std::string& basis) {
-    out_.change = change;
-    out_.p = p;
+  void over_runs(const TwoSamples& found, bool several, const std::string& basis) {
+    out_.change = found.change;
+    out_.p = found.p;
     out_.basis = basis;
-    out_.estimable = change.bounded() || !several;
+    out_.estimable = found.change.bounded() || !several;
     if (!out_.estimable) out_.basis += ", which all differ by the same";
-  }
-
-  // Beside the runs the problems: the wider bounds and the larger p of both.
-  void with_problems(const Rows& from, const Rows& to, const Rows& differences) {
-    if (!out_.change.bounded()) return;
-    const Interval both = bootstrap(from, to, strata_, options_);
-    out_.change.low = std::min(out_.change.low, both.low);
-    out_.change.high = std::max(out_.change.high, both.high);
-    const std::vector<double> difference = average(differences), zero(difference.size());
-    const PairedDifference d =
-        paired_macro_difference(sets_of(zero, difference, strata_), draws_seed(), options_.level, options_.draws);
-    out_.p = std::max(out_.p, d.p);
-    out_.basis += ", bootstrap over runs and problems";
+    if (has_problems() && found.change.bounded()) out_.basis += " and over problems";
   }
 
   void hold_within_shares() {

@@ -5,10 +5,8 @@
 //   one run of each              problem by problem. Greedy answers: McNemar's exact test, and Bonett and Price's
 //                                interval; else a paired bootstrap over problems and the sign-flip test. It speaks of
 //                                these two models, not of their methods.
-//   several runs of each         paired by base and seed: a t interval and test over the runs, a bootstrap that
-//                                resamples runs and problems together, and the sign-flip test over problems. The
-//                                interval has the wider bounds of both, p is the larger of both: a difference counts
-//                                only where runs and problems agree. Runs that share one of several bases count as one.
+//   several runs of each         paired by base and seed: one interval and p over runs and problems (two_way). Runs
+//                                that share one of several bases count as one.
 //   several, no common labels    the same with Welch's t.
 // clang-format on
 #pragma once

@@ -2,7 +2,8 @@
 // weighs the reward of a right response by W = exp(-alpha C_hat), C_hat the z-score of its confidence within its group:
 // below 1 where C_hat > 0. Exploration is kept alive only by a confidence that is low where a right response is rare.
 // Whether it is can be seen on any model's samples before a training, and on the saved steps of one.
-// Fed by signalled_groups.h; for `ucas diagnose`. docs/metrics.md defines every figure.
+// Fed by what is stored, the samples of an evaluation or a saved step of a training; for `ucas diagnose`.
+// docs/metrics.md defines every figure.
 #pragma once
 
 #include <array>
@@ -11,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "records/evaluation.h"
+#include "records/run/step_data.h"
 #include "stats/spread.h"
 
 namespace ucas {
@@ -29,9 +32,8 @@ struct SignalledResponse {
   std::string opening;  // its strategy: how it begins
   bool right = false;
   std::array<double, kSignals> signal{};  // by Signal; unknown where not recorded
-  // Of saved steps, else unknown: Eq. 3's advantage, after stage 1 (runs of UCAS only), and the mean over the tokens of
-  // what was trained on.
-  double A = kUnknown, A_mod = kUnknown, A_final = kUnknown;
+  // Of saved steps, else unknown: Eq. 3's advantage, and the mean over the tokens of what was trained on.
+  double A = kUnknown, A_final = kUnknown;
 };
 struct SignalledGroup {
   std::string problem;                       // groups of one problem are one case for the intervals
@@ -51,8 +53,6 @@ struct DiagnosisOptions {
   double rare = 0.25;  // rare is at most this share: of its group's responses, or (logprob) of the right ones
   RareBy rare_by = RareBy::opening;
   double level = 0.95;
-  int64_t draws = 2000;
-  uint64_t seed = 0;
 };
 
 // What stage 1 would do to rare right responses: z below 0, above 0, or not to be told from 0.
@@ -61,50 +61,37 @@ constexpr std::array<const char*, 3> names(RareEffect) { return {"unclear", "pro
 
 struct SignalDiagnosis {
   Signal signal = Signal::kl_uniform;
-  int64_t groups = 0;              // mixed groups in which it is known
-  double auroc = kUnknown;         // right against wrong within a group, mean over groups
-  double auroc_pooled = kUnknown;  // over all responses, those of groups without a difference, too
-  double z_right = kUnknown;       // of right responses, mean over problems
-  Figure z_rare;  // of rare right responses, mean over problems: bootstrap, of few problems Student's t
-  int64_t rare = 0, rare_over = 0;  // rare right responses, and those of them with z > 0
-  // Spearman's, with the share of the strategy (RareBy::answer: of the answer), within a group; mean over groups.
-  double rank_with_share = kUnknown;
-  bool selects = false;  // rare responses were chosen by this very signal: its z says nothing
+  int64_t groups = 0;                 // mixed groups in which it is known
+  double auroc = kUnknown;            // right against wrong within a group, mean over groups
+  double z_right = kUnknown;          // of right responses, mean over problems
+  Figure z_rare;                      // of rare right responses, mean over problems: Student's t
+  int64_t rare = 0, rare_over = 0;    // rare right responses, and those of them with z > 0
+  int64_t right = 0, right_over = 0;  // all right responses: what being right alone does
+  bool selects = false;               // rare responses were chosen by this very signal: its z says nothing
   RareEffect effect = RareEffect::unclear;
   double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
     return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);
   }
+  double right_share_over() const {
+    return right == 0 ? kUnknown : static_cast<double>(right_over) / static_cast<double>(right);
+  }
 };
 
-struct StrategyDiagnosis {
-  std::string opening;
-  double share = 0, right = 0;  // of the responses of mixed groups; of its own
-  int64_t responses = 0;
-  std::array<double, kSignals> z_right{};  // mean over its right responses; unknown where there are none
-};
-
-// A saved step: what the training made of the reward of right responses, by Eq. 3's advantage A > 0. Means over
-// responses.
+// A saved step: what the training made of the reward of right responses, by Eq. 3's advantage A > 0.
 struct StepDiagnosis {
   int64_t step = -1;
-  int64_t rare = 0, other = 0;                 // right responses
-  struct Of {                                  // unknown where there are no responses, or the step does not tell
-    double shrunk = kUnknown;                  // share of the rare ones that end below A
-    double rare = kUnknown, other = kUnknown;  // mean factor on A
-  };
-  Of stage_1, all;                        // A_mod, A_final
-  std::array<double, kSignals> z_rare{};  // of the rare ones; unknown where there are none
+  int64_t rare = 0, other = 0;                             // right responses
+  double shrunk = kUnknown;                                // share of the rare ones whose mean advantage ends below A
+  double rare_factor = kUnknown, other_factor = kUnknown;  // means over responses
 };
 
 struct Diagnosis {
-  int64_t groups = 0, mixed = 0;              // with right and wrong responses: the others have no advantage to shape
-  int64_t problems = 0;                       // of the mixed groups
-  int64_t responses = 0;                      // of the mixed groups
-  int64_t rare = 0, rare_problems = 0;        // rare right responses there, and their problems
-  double right_strategies = kUnknown;         // different openings among the right responses of a mixed group, mean
-  std::vector<SignalDiagnosis> signals;       // those that are known anywhere
-  std::vector<StrategyDiagnosis> strategies;  // most frequent first
-  std::vector<StepDiagnosis> steps;           // of saved steps, ascending
+  int64_t groups = 0, mixed = 0;         // with right and wrong responses: the others have no advantage to shape
+  int64_t problems = 0;                  // of the mixed groups
+  int64_t responses = 0;                 // of the mixed groups
+  int64_t rare = 0, rare_problems = 0;   // rare right responses there, and their problems
+  std::vector<SignalDiagnosis> signals;  // those that are known anywhere
+  std::vector<StepDiagnosis> steps;      // of saved steps, ascending
   // Fewer say nothing reliable: then every effect is unclear.
   static constexpr int64_t kFewestRare = 20, kFewestProblems = 5;
   bool enough() const { return rare >= kFewestRare && rare_problems >= kFewestProblems; }
@@ -113,5 +100,29 @@ struct Diagnosis {
   const SignalDiagnosis* best() const;
 };
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options);
+
+// The first `words` words of a text, one space between.
+std::string opening_of(const std::string& text, int64_t words);
+
+// One group a problem, of its stored samples; problems with fewer than two are left out. Log-probs are of the
+// distribution drawn from, as the evaluation has them.
+std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, int64_t words);
+
+// The groups of a step, which must hold the text of its tokens.
+std::vector<SignalledGroup> signalled_groups(const StepData& data, int64_t words);
+
+// What `ucas diagnose` prints.
+struct DiagnosisReport {
+  std::string source;                // what was read, for people
+  std::vector<std::string> remarks;  // what is missing
+  int64_t opening = 1;               // words that make a strategy
+  DiagnosisOptions options;
+  Diagnosis found;
+};
+
+std::string diagnosis_text(const DiagnosisReport& report);
+std::string diagnosis_json(const DiagnosisReport& report);  // one line
+// What follows for a user, in plain sentences.
+std::string diagnosis_reading(const DiagnosisReport& report);
 
 }  // namespace ucas

@@ -49,7 +49,8 @@ TEST(diagnosis, one_group_gives_the_numbers_of_a_calculation_by_hand) {
   EXPECT_NEAR(C.z_right, (-0.462910 + 1.388730) / 2, kNear);
   EXPECT_NEAR(C.z_rare.value, 1.388730, kNear);
   EXPECT_EQ(C.rare_over, 1);
-  EXPECT_NEAR(C.rank_with_share, -3 / std::sqrt(15.0), kNear);  // ranks 1 3 2 4 of the values, 3 3 3 1 of the shares
+  EXPECT_EQ(C.right, 2);
+  EXPECT_EQ(C.right_over, 1);
   // -1 -1 -1 -2: mean -1.25, deviation 0.5.
   const SignalDiagnosis& logprob = of(found, Signal::logprob);
   EXPECT_NEAR(logprob.z_rare.value, -1.5, kNear * 2);
@@ -108,15 +109,13 @@ TEST(diagnosis, few_rare_right_responses_or_few_problems_conclude_nothing) {
   EXPECT_EQ(of(same, Signal::kl_uniform).effect, RareEffect::unclear);
 }
 
-TEST(diagnosis, groups_without_a_difference_count_for_the_pooled_ranking_alone) {
+TEST(diagnosis, groups_without_a_difference_do_not_count) {
   std::vector<SignalledGroup> groups = worked_groups(1);
   groups.push_back({"all right", -1, {sampled("r0", true, 1, -1), sampled("r5", true, 1, -1)}});
   const Diagnosis found = diagnose(groups, {});
   EXPECT_EQ(found.groups, 2);
   EXPECT_EQ(found.mixed, 1);
-  EXPECT_EQ(found.strategies.size(), 2u);
   EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).auroc, 0.75);
-  EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).auroc_pooled, 3.0 / 8);  // two more right ones, below both wrong ones
 }
 
 TEST(diagnosis, what_is_rare_is_a_share_of_the_group_its_bound_included) {
@@ -152,7 +151,6 @@ TEST(diagnosis, rare_responses_are_found_by_accuracy_answer_or_logprob_where_all
   EXPECT_EQ(by(RareBy::accuracy, 0.2).rare, 0);
   EXPECT_EQ(of(accuracy, Signal::kl_uniform).effect, RareEffect::shrinks);
   EXPECT_EQ(of(accuracy, Signal::logprob).effect, RareEffect::protects);
-  EXPECT_TRUE(std::isnan(of(accuracy, Signal::kl_uniform).rank_with_share));
   EXPECT_EQ(by(RareBy::answer, 0.25).rare, 40);
   const Diagnosis logprob = by(RareBy::logprob, 0.5);
   EXPECT_EQ(logprob.rare, 20);  // the less likely of the two
@@ -181,50 +179,31 @@ TEST(diagnosis, a_signal_that_is_not_finite_leaves_its_group_out) {
   EXPECT_THROW(of(found, Signal::self_consistency), std::runtime_error);  // unknown everywhere
 }
 
-TEST(diagnosis, strategies_stand_by_frequency_with_the_z_of_their_right_responses) {
-  const Diagnosis found = diagnose(worked_groups(2), {});
-  const std::vector<StrategyDiagnosis>& strategies = found.strategies;
-  EXPECT_EQ(found.right_strategies, 2);  // both groups have right responses of either
-  ASSERT_EQ(strategies.size(), 2u);
-  EXPECT_EQ(strategies[0].opening, "r0");
-  EXPECT_DOUBLE_EQ(strategies[0].share, 0.75);
-  EXPECT_DOUBLE_EQ(strategies[0].right, 1.0 / 3);
-  EXPECT_NEAR(strategies[0].z_right[0], -0.462910, kNear);
-  EXPECT_NEAR(strategies[1].z_right[0], 1.388730, kNear);
-  EXPECT_TRUE(std::isnan(strategies[0].z_right[3]));
-}
-
 TEST(diagnosis, of_saved_steps_it_says_how_often_the_reward_of_rare_right_responses_shrank) {
   std::vector<SignalledGroup> groups = worked_groups(3);
   for (size_t g = 0; g < groups.size(); ++g) {
     groups[g].step = g == 2 ? 40 : 20;
     for (SignalledResponse& o : groups[g].responses) o.A = o.right ? 2 : -2;
-    groups[g].responses[2].A_mod = 2.2;
-    groups[g].responses[3].A_mod = g == 0 ? 1 : 3;  // halved in the first, raised after it
-    for (SignalledResponse& o : groups[g].responses) o.A_final = o.A_mod - 0.2;
-    if (g == 2) groups[g].responses[3].signal[0] = 7;  // mean 10, deviation again sqrt(14 / 3)
+    groups[g].responses[2].A_final = 2;
+    groups[g].responses[3].A_final = g == 0 ? 0.8 : 2.8;  // lowered in the first, raised after it
   }
   const std::vector<StepDiagnosis> steps = diagnose(groups, {}).steps;
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].step, 20);
   EXPECT_EQ(steps[0].rare, 2);
   EXPECT_EQ(steps[0].other, 2);
-  EXPECT_DOUBLE_EQ(steps[0].stage_1.shrunk, 0.5);
-  EXPECT_DOUBLE_EQ(steps[0].stage_1.rare, 1.0);  // mean of 1/2 and 3/2
-  EXPECT_DOUBLE_EQ(steps[0].stage_1.other, 1.1);
-  EXPECT_DOUBLE_EQ(steps[0].all.rare, 0.9);
-  EXPECT_DOUBLE_EQ(steps[1].stage_1.shrunk, 0);
-  EXPECT_DOUBLE_EQ(steps[1].all.rare, 1.4);
-  EXPECT_NEAR(steps[0].z_rare[0], 1.388730, kNear);
-  EXPECT_NEAR(steps[1].z_rare[0], -1.388730, kNear);
-  EXPECT_TRUE(std::isnan(steps[0].z_rare[3]));
+  EXPECT_DOUBLE_EQ(steps[0].shrunk, 0.5);
+  EXPECT_DOUBLE_EQ(steps[0].rare_factor, 0.9);  // mean of 0.4 and 1.4
+  EXPECT_DOUBLE_EQ(steps[0].other_factor, 1.0);
+  EXPECT_DOUBLE_EQ(steps[1].shrunk, 0);
+  EXPECT_DOUBLE_EQ(steps[1].rare_factor, 1.4);
 }
 
 TEST(diagnosis, an_advantage_that_differs_by_rounding_did_not_shrink) {
   std::vector<SignalledGroup> groups = worked_groups(1);
   groups[0].responses[3].A = 2;
   groups[0].responses[3].A_final = 2 * (1 - 6e-8);
-  EXPECT_DOUBLE_EQ(diagnose(groups, {}).steps.at(0).all.shrunk, 0);
+  EXPECT_DOUBLE_EQ(diagnose(groups, {}).steps.at(0).shrunk, 0);
 }
 
 }  // namespace

@@ -69,9 +69,6 @@ std::vector<Quantity> quantities_of(const std::vector<AnswerGroup>& groups, std:
   std::vector<Quantity> out = quoted_quantities(runs);
   quoted = out.size();
   if (samples.empty()) return out;
-  const Quantity all =
-      samples.size() == 1 ? parse_quantity(str("mean@", *samples.begin())) : Quantity{"mean", "n", 0, ""};
-  if (out.back().text() != all.text()) out.push_back(all);
   if (ks.empty()) {
     for (int64_t k : {4, 16, 64}) {
       if (k <= *samples.begin()) ks.push_back(k);

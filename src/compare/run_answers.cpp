@@ -3,15 +3,11 @@
 #include <cmath>
 #include <set>
 
-#include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json_object.h"
 
 namespace ucas {
 
 namespace {
-
-constexpr int64_t kFiguresLimit = int64_t{64} << 20;
 
 void add_figures(RunAnswers& run, const EvalNumbers& numbers, const std::string& scope) {
   const auto add = [&](const std::string& name, double value) {
@@ -38,8 +34,6 @@ RunAnswers answers_of(const EvalRecord& evaluation) {
     if (row.greedy) p.greedy = row.greedy->right();
     p.samples = row.samples;
     p.correct = row.correct;
-    p.first = row.first;
-    p.correct_of_first = row.correct_of_first;
   }
   add_figures(out, evaluation, "");
   for (const auto& [source, numbers] : evaluation.by_source) add_figures(out, numbers, ":" + source);
@@ -62,30 +56,31 @@ AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalReco
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
+std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation) {
   std::vector<std::pair<std::string, std::string>> out;
-  const EvalConfig& c = card.config;
+  const EvalConfig& c = evaluation.config;
+  const std::vector<AskedSet> sets = evaluation.asked ? evaluation.asked->sets : std::vector<AskedSet>{};
   // One line where all benchmarks agree, else one a benchmark.
   const auto by_benchmark = [&](const std::string& key, auto text_of) {
     std::set<std::string> all;
-    for (const Card::Set& set : card.benchmarks) all.insert(text_of(set));
+    for (const AskedSet& set : sets) all.insert(text_of(set));
     if (all.size() == 1) out.emplace_back(key, *all.begin());
-    for (const Card::Set& set : card.benchmarks) {
-      if (all.size() > 1) out.emplace_back(str(key, " of ", set.as.name), text_of(set));
+    for (const AskedSet& set : sets) {
+      if (all.size() > 1) out.emplace_back(str(key, " of ", set.name), text_of(set));
     }
   };
-  by_benchmark("template", [](const Card::Set& set) {
-    return str(set.as.prompt_template.name, " (", set.template_sha256.substr(0, 8), ")");
-  });
-  by_benchmark("max_tokens", [](const Card::Set& set) { return str(set.as.max_tokens); });
-  by_benchmark("stop tokens", [](const Card::Set& set) { return join(set.as.stop_texts, " "); });
-  by_benchmark("grader", [](const Card::Set& set) { return str(set.as.grader, " ", word_of(set.as.extract)); });
-  for (const Card::Set& set : card.benchmarks) {
-    out.emplace_back(str("problems of ", set.as.name), str(set.problems, " (", set.problems_sha256.substr(0, 8), ")"));
+  by_benchmark("template", [](const AskedSet& set) { return name_and_hash(set.prompt_template, set.template_sha256); });
+  by_benchmark("max_tokens", [](const AskedSet& set) { return str(set.max_tokens); });
+  by_benchmark("stop tokens", [](const AskedSet& set) { return join(set.stop_texts, " "); });
+  by_benchmark("grader", [](const AskedSet& set) { return str(word_of(set.grader), " ", word_of(set.extract)); });
+  for (const AskedSet& set : sets) {
+    out.emplace_back(str("problems of ", set.name), name_and_hash(str(set.problems), set.problems_sha256));
   }
-  out.emplace_back("grader version", str(card.grader_version));
-  out.emplace_back("truncated responses", c.truncated == Truncated::grade ? "graded" : "wrong");
-  out.emplace_back("dtype", word_of(c.dtype));
+  if (evaluation.asked) {
+    out.emplace_back("grader version", str(evaluation.asked->grader_version));
+    out.emplace_back("truncated responses", c.truncated == Truncated::grade ? "graded" : "wrong");
+    out.emplace_back("dtype", word_of(c.dtype));
+  }
   out.emplace_back("samples", str(c.samples));
   if (c.samples > 0) {
     out.emplace_back("temperature", str(c.temperature));
@@ -93,20 +88,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
     out.emplace_back("top_k", str(c.top_k));
     if (c.min_p > 0) out.emplace_back("min_p", str(c.min_p));
     out.emplace_back("seed", str(c.seed));
-    out.emplace_back("seed keys", card.keys);
-  }
-  return out;
-}
-
-std::vector<std::pair<std::string, std::string>> recorded_settings(const std::string& directory,
-                                                                   const std::string& name) {
-  const std::string card = path_join(directory, name + ".card.json"), figures = path_join(directory, name + ".json");
-  if (exists(card)) return settings_of(read_card(card));
-  std::vector<std::pair<std::string, std::string>> out;
-  if (!exists(figures)) return out;
-  const JsonObject recorded = JsonObject::read(figures, kFiguresLimit);
-  for (const char* key : {"samples", "temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"}) {
-    if (recorded.has(key)) out.emplace_back(key, str(recorded.number(key)));
+    if (evaluation.asked) out.emplace_back("seed keys", evaluation.asked->keys);
   }
   return out;
 }

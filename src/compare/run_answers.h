@@ -17,9 +17,7 @@ RunAnswers answers_of(const RunRecord& run, const EvalRecord& evaluation);
 // `choose`: the evaluation of a run, nullptr if it has none; such runs are left out.
 AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalRecord*(const RunRecord&)>& choose);
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Card& card);
-// Of DIRECTORY/NAME.card.json where there is one, else of NAME.json.
-std::vector<std::pair<std::string, std::string>> recorded_settings(const std::string& directory,
-                                                                   const std::string& name);
+// What responses and verdicts of an evaluation were decided by.
+std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation);
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate.
+// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate, serve, replay.
 #pragma once
 
 #include <cstdint>
@@ -51,11 +51,6 @@ struct ScoreOptions {
   void fields(Fields& f);
 };
 
-struct MergeOptions {
-  std::string out;
-  void fields(Fields& f);
-};
-
 struct EvaluateOptions {
   std::string suite, name, models;
   std::vector<std::string> data, labels, server, responses;
@@ -76,6 +71,36 @@ struct EvaluateOptions {
   EngineConfig engine;
   MachineOptions machine;
   void fields(Fields& f);
+};
+
+// How a checkpoint is put behind an API (`ucas serve CHECKPOINT`). A key comes from the environment alone.
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  int64_t port = 8000;                   // 0 = a free one
+  std::string served_model;              // "" = the directory's name
+  std::string prompt_template = "auto";  // of chats; "none" or "" = no chats
+  int64_t max_length = 4096;             // tokens
+  int64_t connections = 128;
+  Dtype dtype = Dtype::f32;
+  int64_t seed = 0;
+  EngineConfig engine;
+  MachineOptions machine;
+  void fields(Fields& f);
+};
+
+struct ReplayOptions {
+  int64_t step = 0;
+  std::string problem;
+  int64_t sample = -1;
+  int64_t threads = 0;
+  bool show = false;
+  void fields(Fields& f) {
+    f.field("step", step, Range{0, 1e9}, "step to regenerate responses of; 0 = the last possible step");
+    f.field("problem", problem, "id of the problem to regenerate; empty = all with stored responses");
+    f.field("sample", sample, Range{-1, 4e9}, "number of the response to regenerate; -1 = all");
+    f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+    f.field("show", show, "print the responses, and the run's responses where different");
+  }
 };
 
 // Words -> options and positionals. "--max-tokens" and "--max_tokens" are one option; an option of list type may be

@@ -49,7 +49,7 @@ EvaluateOptions evaluation_of(const TrainConfig& c) {
   o.eval.truncated = c.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
   if (c.train.val_n > 0) {
     o.eval.samples = c.train.val_n;
-    o.eval.temperature = c.train.val_temperature;
+    o.eval.temperature = 1.0;
   }
   return o;
 }

@@ -3,12 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
-#include "base/files/file.h"
 #include "base/str.h"
 #include "config/prompt_choice.h"
-#include "config/stop_bound.h"
-#include "data/source_weights.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -63,9 +59,6 @@ void TrainConfig::validate() const {
   if (!train.best_metric.empty() && train.test_freq == 0) {
     refuse("train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq");
   }
-  if (train.patience > 0 && train.best_metric.empty()) {
-    refuse(str("train.patience = ", train.patience, " needs train.best_metric, such as \"val-core/*/acc/mean@1\""));
-  }
   if (train.val_n == 1) refuse("train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples");
   refuse.attempt([&] { validate_settings(); });
   refuse.finish();
@@ -78,11 +71,6 @@ void TrainConfig::validate_settings() const {
     if (std::ranges::find(trackers, name) != trackers.end()) continue;
     refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
                did_you_mean(name, trackers)));
-  }
-  if (update.wire == Wire::bf16 && update.reduce == Reduce::micro) {
-    refuse(
-        "update.wire = \"bf16\" with update.reduce = \"micro\": its bits are those of f32 for any number of ranks; set "
-        "update.wire = \"f32\" or update.reduce = \"sum\"");
   }
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
@@ -97,8 +85,6 @@ void TrainConfig::validate_settings() const {
   if (data.examples.shots > 0 && data.examples.few_shot.empty()) {
     refuse(str("data.shots = ", data.examples.shots, " needs data.few_shot, the file of the examples"));
   }
-  refuse.attempt([&] { parse_source_weights(data.weights); });
-  refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
   refuse_objective(refuse);
   refuse_offload(refuse);
   if (method) {
@@ -118,29 +104,18 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
   }
   if (rollout.backend != SampledBy::native) {
     const std::string with = str(" with rollout.backend = \"", word_of(rollout.backend), "\"");
-    if (rollout.top_p < 1 || rollout.top_k > 0 || rollout.min_p > 0) {
-      refuse(str("rollout.top_p, rollout.top_k and rollout.min_p", with,
-                 ": servers do not say log-probs both before and after the cut; leave them at 1, 0 and 0"));
-    }
-    const std::string by = str("rollout.weight_sync = \"", word_of(rollout.weight_sync), "\"");
-    if (rollout.weight_sync != WeightSyncBy::disk && rollout.backend != SampledBy::sglang) {
-      refuse(str(by, with, ": it joins no group of PyTorch's (docs/scale.md); leave it at \"disk\""));
-    }
-    if (rollout.weight_sync == WeightSyncBy::nccl && device == "cpu") {
-      refuse(str(by, " with device = \"cpu\": NCCL carries what lies on GPUs; choose \"gloo\" or \"disk\""));
+    if (rollout.top_p < 1) {
+      refuse(str("rollout.top_p", with, ": servers do not say log-probs both before and after the cut; leave it at 1"));
     }
     if (lora.rank > 0) {
       refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
     }
   } else {
-    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: say sglang or vllm");
-    if (rollout.weight_sync != WeightSyncBy::disk) {
-      refuse("rollout.weight_sync without servers: set rollout.backend = \"sglang\", or leave it at \"disk\"");
-    }
+    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: set rollout.backend = \"vllm\"");
     if (rollout.off_policy_steps > 0) {
       refuse(
           "rollout.off_policy_steps = 1 without servers would only move the sampling before the update: set it to 0, "
-          "or sample with servers (rollout.backend = \"sglang\" or \"vllm\")");
+          "or sample with servers (rollout.backend = \"vllm\")");
     }
   }
   if (rollout.stop_early) refuse.attempt([&] { refuse_early_stop(refuse); });
@@ -159,10 +134,6 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
 
 // A reference that moves reads the masters where the update leaves them.
 void TrainConfig::refuse_offload(Refusals& refuse) const {
-  if (update.shard == Shard::weights && reference.moves()) {
-    refuse(str("update.shard = \"weights\" with reference.sync_steps = ", reference.sync_steps,
-               ": a reference that moves needs whole weights of its own; set update.shard = \"gradients\""));
-  }
   if (update.offload == Offload::none || dtype != Dtype::bf16 || !reference.moves()) return;
   refuse(str("update.offload = \"", word_of(update.offload), "\" with reference.sync_steps = ", reference.sync_steps,
              ": a reference that moves reads master weights on the device; set update.offload = \"none\""));
@@ -170,19 +141,6 @@ void TrainConfig::refuse_offload(Refusals& refuse) const {
 
 // Which prompts count, and how loss and reward are weighed.
 void TrainConfig::refuse_objective(Refusals& refuse) const {
-  if (data.order == DataOrder::difficulty && !data.shuffle) {
-    refuse(
-        "data.order = \"difficulty\" selects at random, and data.shuffle = false asks for the order of the files: "
-        "leave out one of them");
-  }
-  if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
-    refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
-  }
-  if (reward.kl_control == KlControl::adaptive && reward.kl_schedule.form != KlForm::constant) {
-    refuse(
-        "reward.kl_control = \"adaptive\" with reward.kl_schedule: either the KL steers the coefficient, or the "
-        "steps do; leave one of them out");
-  }
   if (objective.keep_mixed_groups && rollout.n == 1) {
     refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
   }
@@ -201,19 +159,6 @@ void TrainConfig::validate_combination() const {
   Refusals refuse(ErrorKind::config);
   const Needs need = needs();
   refuse_filter(refuse);
-  if (objective.norm_length > 0 && objective.aggregation != Aggregation::seq_mean_token_sum_norm &&
-      objective.aggregation != Aggregation::row_mean_token_sum_norm) {
-    refuse(str("objective.norm_length = ", objective.norm_length,
-               " has no meaning for a mean over tokens: set objective.aggregation to seq_mean_token_sum_norm or "
-               "row_mean_token_sum_norm, or leave it 0"));
-  }
-  auto is_cosine = [](const auto& part) { return part && part->optimizer.schedule == Schedule::cosine; };
-  if (!steps_are_known() && (optimizer.schedule == Schedule::cosine || is_cosine(need.critic) || is_cosine(need.prm))) {
-    const bool bounded = !rollout.carry_over;
-    refuse(str("a cosine schedule needs the number of steps, and under dynamic sampling train.epochs = ", train.epochs,
-               " passes over the problems may give any: set train.steps",
-               bounded ? str(", or data.max_num_gen_batches = ", fewest_gen_batches()) : ""));
-  }
   if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
     refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
                rollout.n, " responses of a step: each update needs one at least"));
@@ -279,9 +224,6 @@ void TrainConfig::refuse_without_effect(const Needs& need, Refusals& refuse) con
                ", but nothing reads a reference: set "
                "objective.kl_coeff or reward.kl_coeff, or leave it out"));
   }
-  if (!reference.moves() && reference.mixup_alpha != 1) {
-    refuse(str("reference.mixup_alpha = ", reference.mixup_alpha, " needs reference.sync_steps: after how many steps"));
-  }
   if (rollout.n < need.responses) {
     refuse(str("rollout.n = ", rollout.n, ": ", method->title(), " with these options needs at least ", need.responses,
                " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options"));
@@ -327,11 +269,12 @@ void TrainConfig::validate_carry_over() const {
   const KeepRule rule = keep_rule();
   const Needs need = needs();
   if (!rule.filters() || rule.order != KeepOrder::refill) {
-    throw Error(ErrorKind::config,
-                str("rollout.carry_over = true needs a rule that prompts must pass, such as "
-                    "objective.keep_mixed_groups = true, under objective.keep_order = \"refill\": ",
-                    rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
-                    "; set it to false"));
+    throw Error(
+        ErrorKind::config,
+        str("rollout.carry_over = true needs a rule that prompts must pass, such as "
+            "objective.keep_mixed_groups = true: ",
+            rule.filters() ? str(method->title(), " fills the batch with others, and leaves nothing") : "here all pass",
+            "; set it to false"));
   }
   if (need.margin || need.tail_confidence || need.min_p) {
     throw Error(ErrorKind::config, str("rollout.carry_over = true: ", method->title(), " with these options reads ",
@@ -347,9 +290,7 @@ std::string TrainConfig::title() const { return !label.empty() ? label : method 
 
 Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
-  needs.reference =
-      needs.reference || objective.kl_schedule.ever(objective.kl_coeff) || reward.kl_schedule.ever(reward.kl_coeff);
-  needs.labels = needs.labels || data.order == DataOrder::difficulty;
+  needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
 }
@@ -422,25 +363,4 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   return config;
 }
 
-std::vector<Setting> read_config_file(const std::string& path_or_name) {
-  if (!exists(path_or_name)) {
-    if (auto text = embedded(str("configs/", path_or_name, ".toml"))) {
-      return parse_toml(std::string(*text), path_or_name + ".toml");
-    }
-    const std::vector<std::string> names = embedded_stems("configs/");
-    if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
-      std::vector<std::string> own;  // of the method that was named
-      for (const std::string& name : names) {
-        if (name.starts_with(path_or_name + "-")) own.push_back(name);
-      }
-      const std::string instead =
-          own.empty() ? str(did_you_mean(path_or_name, names), "; `ucas configs` lists all ", names.size())
-                      : str("; of that method there are ", join(own, ", "), ", and --method ", path_or_name,
-                            " takes the method alone");
-      throw Error(ErrorKind::path,
-                  str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
-    }
-  }
-  return read_toml(path_or_name);
-}
 }  // namespace ucas

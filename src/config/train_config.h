@@ -77,6 +77,5 @@ Effect effect_of(const std::string& key);
 // The method named in `settings`, under the preset named there, brings its objective defaults; then all settings apply
 // in order, strictly.
 TrainConfig make_train_config(const std::vector<Setting>& settings);
-// A TOML file: a path, or the name of an embedded one ("dapo-tiny").
-std::vector<Setting> read_config_file(const std::string& path_or_name);
+
 }  // namespace ucas

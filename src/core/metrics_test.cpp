@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include "base/text/renamed_keys.h"
-
 namespace ucas {
 namespace {
 
@@ -40,13 +38,6 @@ TEST(metrics, a_spread_has_the_three_names_of_verl) {
   EXPECT_EQ(std::string(metric::critic_score.max.key), "critic/score/max");
   EXPECT_EQ(std::string(metric::critic_score.min.key), "critic/score/min");
   EXPECT_EQ(metric::response_length.max.unit, Unit::tokens);
-}
-
-TEST(metrics, what_was_renamed_is_declared_under_its_new_name) {
-  for (const char* old : {"rollout/hand_over_diff", "rollout/tried_again", "train/prompts_rested"}) {
-    EXPECT_EQ(find_metric(old), nullptr) << old;
-    EXPECT_NE(find_metric(renamed_metric(old)), nullptr) << renamed_metric(old);
-  }
 }
 
 }  // namespace

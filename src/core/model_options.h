@@ -51,9 +51,6 @@ struct ModelOptions {
   LoraConfig lora;    // of a fresh adapter; a directory that holds one brings its own
   uint64_t seed = 0;  // of a fresh adapter's A
   std::string base;   // directory of an adapter's frozen weights; filled in by load_model
-  // Trained matrices of blocks have leaves apart from what GEMMs read in f32, too, so that a rank can keep either alone
-  // (sharding/sharded_weights.h). The same bits, and more memory where both are there.
-  bool blocks_apart = false;
 };
 
 // For a model that is only read.

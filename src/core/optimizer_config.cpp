@@ -10,15 +10,9 @@ void OptimizerConfig::fields(Fields& f) {
       "dtype of the optimizer moments, 4, 2 or 1 bytes per element; int8 applies to tensors of 4,096 or more elements");
   f.field("beta1", beta1, Range{0, 0.999999}, "AdamW: decay of the mean of gradients");
   f.field("beta2", beta2, Range{0, 0.999999}, "AdamW: decay of the mean of squared gradients");
-  f.field("eps", eps, Range{1e-16, 1}, "AdamW: epsilon added to the denominator");
-  f.field("momentum", momentum, Range{0, 0.999999}, "Muon: decay of the mean of gradients");
   f.field("weight_decay", weight_decay, Range{0, 1}, "decoupled weight decay, multiplied by lr");
-  f.choice("decay", decay, {"all", "matrices"},
-           "parameters under weight decay: all, or matrices (no biases, no norms)");
   f.field("grad_clip", grad_clip, Range{0, 1e9}, "maximum global gradient norm; 0 = no clipping");
   f.field("warmup_steps", warmup_steps, Range{0, 1e9}, "steps of linear learning-rate warm-up from 0");
-  f.choice("schedule", schedule, {"constant", "cosine"}, "learning-rate schedule after the warm-up");
-  f.field("min_lr_ratio", min_lr_ratio, Range{0, 1}, "final learning rate of the cosine schedule as a fraction of lr");
 }
 
 }  // namespace ucas

@@ -24,14 +24,13 @@ enum class Schedule { constant, cosine };
 constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "muon"}; }
 constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", "int8"}; }
 
-// What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), their parameters' gradients, too
-// (ZeRO-2), and the matrices of blocks, too, while it scores and updates (ZeRO-3). automatic: the plan
-// decides when a run begins (plan/shard_choice.cpp), and the run's config says what.
-enum class Shard { moments, gradients, weights, automatic };
-constexpr std::array<const char*, 4> names(Shard) { return {"moments", "gradients", "weights", "auto"}; }
-constexpr bool shards_gradients(Shard shard) { return shard != Shard::moments; }
+// What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), or their parameters' gradients, too
+// (ZeRO-2).
+enum class Shard { moments, gradients };
+constexpr std::array<const char*, 2> names(Shard) { return {"moments", "gradients"}; }
 
-struct OptimizerConfig {  // defaults: verl's actor
+// Defaults: verl's actor. What has no option here is a constant of RL; SFT has a schedule of its own.
+struct OptimizerConfig {
   double lr = 1e-6;
   OptimizerKind kind = OptimizerKind::adamw;
   MomentType moments = MomentType::f32;

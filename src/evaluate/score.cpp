@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "stats/calibration.h"
@@ -33,7 +34,7 @@ Scored with_finite(std::span<const Judged> responses, Number number) {
 
 // One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
-  int64_t responses = 0, correct = 0, correct_of_first = 0, tokens = 0, truncated = 0, unparseable = 0;
+  int64_t responses = 0, correct = 0, tokens = 0, truncated = 0, unparseable = 0;
   int64_t uncounted = 0, ends_unknown = 0;  // of responses that something else generated
   double entropy = 0;                       // sum over tokens
   bool majority_right = false;
@@ -143,7 +144,6 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
     out.uncounted += !output.counted();
     out.ends_unknown += !output.end_known;
     out.correct += right.back();
-    if (static_cast<int64_t>(i) < kQuotedSamples) out.correct_of_first += right.back();
     out.tokens += length;
     out.truncated += !output.finished;
     out.unparseable += verdict.kind == VerdictKind::unparseable;
@@ -184,11 +184,10 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
     list.emplace_back(k, std::move(values));
   };
   const int64_t n = config_.samples;
-  // With more samples than the field quotes its figure is still given, over the first of each problem.
-  if (n > kQuotedSamples) {
-    add(out.mean, kQuotedSamples, [](const Tally& t) { return mean_at_n({kQuotedSamples, t.correct_of_first}); });
+  // With more samples than the field quotes its figure is still given, estimated from all of them as pass@k is.
+  for (int64_t k : std::set<int64_t>{std::min(kQuotedSamples, n), n}) {
+    add(out.mean, k, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   }
-  add(out.mean, n, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
   for (int64_t k : config_.ks) {
     if (k <= n) add(out.pass, k, [k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); });
@@ -306,10 +305,6 @@ std::vector<ProblemRow> Scorer::rows() {
     if (!greedy_[i].stored.empty()) row.greedy = std::move(greedy_[i].stored.front());
     row.samples = sampled_[i].responses;
     row.correct = sampled_[i].correct;
-    if (row.samples > kQuotedSamples) {
-      row.first = kQuotedSamples;
-      row.correct_of_first = sampled_[i].correct_of_first;
-    }
     row.responses = std::move(sampled_[i].stored);
   }
   return out;

@@ -1,5 +1,5 @@
 // From stored responses to figures: grading, counting, intervals. The same function serves an evaluation that has just
-// generated them, one that is resumed, and `ucas verify-run`, which starts from the files.
+// generated them, one that is resumed, and `ucas verify RUN`, which starts from the files.
 #pragma once
 
 #include <span>

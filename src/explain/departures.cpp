@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/files/embedded.h"
 #include "base/str.h"
 #include "explain/explain.h"
 
@@ -32,7 +31,7 @@ std::vector<Departure> only(std::vector<Departure> rows, Keep keep) {
 // The embedded configs with a paper's or a release's values of this method: the 7b ones, or whatever size there is.
 std::vector<std::string> published(const std::string& method) {
   std::vector<std::string> all, of_7b;
-  for (const std::string& name : embedded_stems("configs/")) {
+  for (const std::string& name : config_names()) {
     if (name.find("-paper-") == std::string::npos && name.find("-released-") == std::string::npos) continue;
     if (make_train_config(read_config_file(name)).method_name != method) continue;
     if (name.ends_with("-7b")) of_7b.push_back(name);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "config/config_file.h"
 #include "config/train_config.h"
-#include "explain/sources.h"
 
 namespace ucas {
 
@@ -54,7 +54,7 @@ bool uses_clipped_ratio(const TrainConfig& config);
 struct Explained {
   std::string name;  // a file, a run directory, an embedded name, or ""
   TrainConfig config;
-  ConfigRemarks remarks;  // of the file
+  ConfigFile file;  // its comments
 };
 Explained read_explained(const std::string& name, const std::vector<Setting>& overrides);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/files/embedded.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -31,9 +30,8 @@ std::string section(const TrainConfig& config, const std::string& title) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(explain, every_embedded_config_loads_and_can_be_explained) {
-  for (const std::string& file : embedded_names("configs/")) {
-    SCOPED_TRACE(file);
-    const std::string name = file.substr(8, file.size() - 13);
+  for (const std::string& name : config_names()) {
+    SCOPED_TRACE(name);
     TrainConfig config = make_train_config(read_config_file(name));
     config.validate_settings();
     for (const ExplainedSection& s : explain_sections(config)) {

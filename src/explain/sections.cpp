@@ -4,6 +4,7 @@
 #include "explain/explain.h"
 #include "objective/advantage/reward_terms.h"
 #include "objective/loss/clipped_ratio.h"
+#include "objective/loss/entropy_target.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -32,30 +33,15 @@ Lines sampling(const TrainConfig& c) {
   const TrainRolloutConfig& r = c.rollout;
   std::string sampler = str("temperature ", r.temperature);
   if (r.top_p < 1) sampler += str(", top-p ", r.top_p);
-  if (r.top_k > 0) sampler += str(", top-k ", r.top_k);
-  if (r.min_p > 0) sampler += str(", min-p ", r.min_p);
-  Lines lines = {{"prompts", "",
-                  str(many(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
-                      ", up to ", many(c.data.max_prompt_length, "token"),
-                      c.data.shuffle && c.data.order == DataOrder::shuffled ? ", in a new order each epoch" : "")},
-                 {"responses", "o_1 .. o_G ~ pi_old(. | q)",
-                  str("G = ", r.n, " responses to each prompt at ", sampler,
-                      ", of at most T = ", many(r.response_length, "token"), ", the end token included")}};
+  Lines lines = {
+      {"prompts", "",
+       str(many(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
+           many(c.data.max_prompt_length, "token"), c.data.shuffle ? ", in a new order each epoch" : "")},
+      {"responses", "o_1 .. o_G ~ pi_old(. | q)",
+       str("G = ", r.n, " responses to each prompt at ", sampler, ", of at most T = ", many(r.response_length, "token"),
+           ", the end token included")}};
   if (!r.stop.empty()) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
-  }
-  if (!c.data.weights.empty()) {
-    lines.push_back(
-        {"sources", "", str("selected in turns, in shares of ", printable(join(c.data.weights, ", "), 200))});
-  }
-  if (c.data.order == DataOrder::difficulty) {
-    lines.push_back({"order", "p (1 - p),  p = (right + 1) / (n + 2)",
-                     "a prompt's weight, from its responses the last time; 1/4 before the first"});
-  }
-  if (c.data.solved_cooldown > 0) {
-    lines.push_back(
-        {"cooldown", "",
-         str("a prompt whose responses were all right is passed over for ", many(c.data.solved_cooldown, "step"))});
   }
   if (r.carry_over && r.stop_early) {
     lines.push_back({"carry-over", "", "prompts that were aborted come first in the next step, sampled by its policy"});
@@ -108,15 +94,6 @@ void add_parts(const RewardConfig& r, Lines& lines) {
   lines.push_back({"R_i", str("R_i = ", join(terms, " + ")), "each part is logged apart (rewards/)"});
 }
 
-// How the weight of a KL goes on from its first value.
-void add_schedule(const std::string& name, double first, const KlSchedule& schedule, Lines& lines) {
-  if (schedule.form == KlForm::constant) return;
-  lines.push_back({"",
-                   str(name, " from ", first, " to ", schedule.end, " over ", many(schedule.steps, "step"),
-                       schedule.form == KlForm::linear ? ", in a straight line" : ", by half a cosine"),
-                   "and stays there"});
-}
-
 Lines reward(const TrainConfig& c, const Needs& needs) {
   const RewardConfig& r = c.reward;
   Lines lines;
@@ -134,17 +111,11 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
                      str("R_i += min(0, -(L_i - ", from, ") / ", r.overlong_buffer, " * ", r.overlong_factor, ")"),
                      str("from ", grouped(from), " tokens on, a response loses up to ", r.overlong_factor)});
   }
-  if (r.kl_schedule.ever(r.kl_coeff)) {
+  if (r.kl_coeff > 0) {
     lines.push_back({"KL in reward",
                      str("r_it = [t = L_i] R_i - beta KL_it,  KL_it = ", kl_formula(r.kl_estimator, "lp_old - lp_ref")),
                      str("beta = ", r.kl_coeff, ": every token pays for leaving the reference")});
-    add_schedule("beta", r.kl_coeff, r.kl_schedule, lines);
-    if (r.kl_control == KlControl::adaptive) {
-      lines.push_back({"", str("beta *= 1 + clip(KL / ", r.kl_target, " - 1, -0.2, 0.2) responses / ", r.kl_horizon),
-                       "after every step"});
-    }
-    if (c.objective.kl_schedule.ever(c.objective.kl_coeff))
-      lines.push_back({"", "", "the loss below has a KL term as well"});
+    if (c.objective.kl_coeff > 0) lines.push_back({"", "", "the loss below has a KL term as well"});
   }
   return lines;
 }
@@ -202,7 +173,7 @@ Lines method_part(const TrainConfig& c) {
 
 std::string aggregation_formula(const TrainConfig& c) {
   const ObjectiveConfig& o = c.objective;
-  std::string norm = str(o.norm_length > 0 ? o.norm_length : static_cast<double>(c.rollout.response_length));
+  std::string norm = str(c.rollout.response_length);
   switch (o.aggregation) {
     case Aggregation::token_mean:
       return "L = sum_i sum_t loss_it / sum_i L_i";
@@ -269,19 +240,15 @@ void token_losses(const TrainConfig& c, Lines& lines) {
 }
 
 // What is done about a sampler that computes other probabilities than the trainer
-// (objective/correction/rollout_correction.h).
+// (objective/loss/rollout_correction.h).
 void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";
   const bool truncates = c.rollout.sampling().truncates();
-  if (truncates && (o.tis != Tis::off || o.reject != Reject::off)) {
-    lines.push_back(
-        {"lp_rollout", "",
-         o.correct_by == SamplerDistribution::whole
-             ? "the sampler's under the whole vocabulary, like lp_old: the ratio below is 1 where both "
-               "compute the same, whatever was cut off"
-             : "the sampler's under the truncated distribution that it sampled from: the ratio below holds the kept "
-               "mass, token by token"});
+  if (truncates && o.tis != Tis::off) {
+    lines.push_back({"lp_rollout", "",
+                     "the sampler's under the whole vocabulary, like lp_old: the ratio below is 1 where both compute "
+                     "the same, whatever was cut off"});
   }
   if (o.tis == Tis::token) {
     lines.push_back({"TIS", str("loss_it *= min(", ratio, ", ", o.tis_cap, ")"), "truncated importance sampling"});
@@ -292,28 +259,6 @@ void mismatch_remedies(const TrainConfig& c, Lines& lines) {
                           : str("loss_it *= min(prod_t ", ratio, ", ", o.tis_cap, ")"),
                      "importance sampling, one weight per response"});
   }
-  const std::string within = str("[", o.reject_low, ", ", o.reject_high, "]");
-  switch (o.reject) {
-    case Reject::off:
-      break;
-    case Reject::token_ratio:
-      lines.push_back({"rejection", str(ratio, " in ", within), "other tokens are left out"});
-      break;
-    case Reject::sequence_ratio:
-      lines.push_back({"rejection", str("prod_t ", ratio, " in ", within), "other responses are left out"});
-      break;
-    case Reject::geometric_ratio:
-      lines.push_back({"rejection", str("(prod_t ", ratio, ")^(1/L_i) in ", within), "other responses are left out"});
-      break;
-    case Reject::token_k3:
-      lines.push_back(
-          {"rejection", str("k3_it <= ", o.reject_high), "of sampler and trainer; other tokens are left out"});
-      break;
-    case Reject::sequence_k3:
-      lines.push_back({"rejection", str("mean_t k3_it <= ", o.reject_high),
-                       "of sampler and trainer; other responses are left out"});
-      break;
-  }
 }
 
 Lines loss(const TrainConfig& c) {
@@ -322,29 +267,22 @@ Lines loss(const TrainConfig& c) {
   token_losses(c, lines);
   mismatch_remedies(c, lines);
   lines.push_back({"aggregation", aggregation_formula(c), aggregation_words(o.aggregation)});
-  if (o.accumulation == Accumulation::verl_legacy) {
-    lines.push_back({"", "",
-                     "inside each micro-batch, weighed by its share of the responses: depends on "
-                     "update.micro_batch_tokens"});
-  }
   if (o.entropy_target > 0) {
     lines.push_back({"entropy", str("L -= alpha mean H_it,  alpha = c if H <= ", o.entropy_target, ", 0 otherwise"),
                      "H: mean entropy of the step's tokens under the old policy, nats; a bonus only where it is low"});
     lines.push_back(
-        {"",
-         str("c += ", o.entropy_step, " if H < ", o.entropy_target, ", c = max(0, c - ", o.entropy_step, ") otherwise"),
+        {"", str("c += ", kEntropyStep, " if H < ", o.entropy_target, ", c = max(0, c - ", kEntropyStep, ") otherwise"),
          str("after every step, from c = ", o.entropy_coeff)});
   } else if (o.entropy_coeff != 0) {
     lines.push_back({"entropy", str("L -= ", o.entropy_coeff, " mean H_it"),
                      o.entropy_coeff > 0 ? "a bonus for staying undecided" : "a penalty for staying undecided"});
   }
-  if (o.kl_schedule.ever(o.kl_coeff)) {
+  if (o.kl_coeff > 0) {
     lines.push_back({"KL loss",
                      str("L += ", o.kl_coeff, " mean KL_it,  KL_it = ", kl_formula(o.kl_estimator, "lp - lp_ref")),
                      o.kl_estimator == KlEstimator::k1
                          ? "against the reference; the gradient of k1 is 0 on average, so this term does nothing"
                          : "keeps the policy near the reference"});
-    add_schedule("its weight", o.kl_coeff, o.kl_schedule, lines);
   }
   return lines;
 }
@@ -352,18 +290,14 @@ Lines loss(const TrainConfig& c) {
 std::string schedule_words(const OptimizerConfig& o) {
   std::string text = str("learning rate ", o.lr);
   if (o.warmup_steps > 0) text += str(", rising from 0 over ", many(o.warmup_steps, "step"));
-  text += o.schedule == Schedule::cosine ? str(", then cosine to ", o.min_lr_ratio, " of it")
-          : o.warmup_steps > 0           ? ", then constant"
-                                         : ", constant";
-  return text;
+  return text + (o.warmup_steps > 0 ? ", then constant" : ", constant");
 }
 
 std::string optimizer_words(const OptimizerConfig& o) {
   const bool muon = o.kind == OptimizerKind::muon;
   return str(muon ? str("Muon (", o.momentum, ") for the blocks' matrices, else ") : "", "AdamW (", o.beta1, ", ",
              o.beta2, "), eps ", o.eps, o.moments == MomentType::f32 ? "" : str(", moments in ", word_of(o.moments)),
-             ", weight decay ", o.weight_decay,
-             o.weight_decay > 0 && o.decay == Decay::matrices ? " (matrices only)" : "", ", ",
+             ", weight decay ", o.weight_decay, ", ",
              o.grad_clip > 0 ? str("gradient norm held to ", o.grad_clip) : "gradient norm free");
 }
 
@@ -406,10 +340,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
                      !r.moves()
                          ? std::string("pi_ref, the policy's start, frozen: for the KL terms")
                          : str("pi_ref, at first the policy's start; after every ",
-                               r.sync_steps == 1 ? "step" : many(r.sync_steps, "step"),
-                               r.mixup_alpha == 1 ? " the policy as it is then"
-                                                  : str(" pi_ref = ", r.mixup_alpha, " pi + ",
-                                                        fixed(1 - r.mixup_alpha, 4), " pi_ref, weight by weight"))});
+                               r.sync_steps == 1 ? "step" : many(r.sync_steps, "step"), " the policy as it is then")});
   }
   if (needs.critic) {
     lines.push_back({"critic", "",

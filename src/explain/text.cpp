@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
@@ -89,16 +88,23 @@ std::string show(const Departures& comparison) {
   return text;
 }
 
-std::string remarks_text(const ConfigRemarks& remarks) {
-  if (remarks.about.empty() && remarks.values.empty()) return "";
+std::string unquoted(const std::string& value) {
+  return value.size() >= 2 && value.front() == '"' && value.back() == '"' ? value.substr(1, value.size() - 2) : value;
+}
+
+std::string remarks_text(const ConfigFile& file) {
+  std::vector<ConfigValue> said = file.values;
+  std::erase_if(said, [](const ConfigValue& v) { return v.source.empty(); });
+  if (file.about.empty() && said.empty()) return "";
   std::string text = "\nThe config's own words\n";
-  if (!remarks.about.empty()) text += str("  ", wrap_text(printable(remarks.about, 4000), kWidth, 2, 2), "\n");
+  if (!file.about.empty()) text += str("  ", wrap_text(printable(file.about, 4000), kWidth, 2, 2), "\n");
   size_t key = 0, value = 0;
-  for (const ValueSource& v : remarks.values) {
+  for (ConfigValue& v : said) {
+    v.value = unquoted(v.value);
     key = std::max(key, v.key.size());
     value = std::max(value, v.value.size());
   }
-  for (const ValueSource& v : remarks.values) {
+  for (const ConfigValue& v : said) {
     std::string head = str("    ", pad_right(printable(v.key), key), "  ", pad_right(printable(v.value), value), "  ");
     text += str(head, wrap_text(printable(v.source, 500), kWidth, head.size(), head.size()), "\n");
   }
@@ -152,16 +158,10 @@ std::vector<ExplainedLine> missing(const ExplainedSection& of, const ExplainedSe
 }  // namespace
 
 Explained read_explained(const std::string& given, const std::vector<Setting>& overrides) {
-  std::vector<Setting> settings;
-  const std::string run = given + "/config.toml";
-  if (!given.empty()) settings = read_config_file(exists(run) ? run : given);
-  settings.insert(settings.end(), overrides.begin(), overrides.end());
-  Explained explained{given, make_train_config(settings), {}};
-  if (const auto text = embedded(str("configs/", given, ".toml"))) {
-    explained.remarks = remarks_of(std::string(*text));
-  } else if (!given.empty() && !exists(run) && exists(given)) {
-    explained.remarks = remarks_of(read_file(given));
-  }
+  const bool is_run = exists(given + "/config.toml");
+  ConfigFile file = given.empty() ? ConfigFile{} : read_config(is_run ? given + "/config.toml" : given);
+  file.settings.insert(file.settings.end(), overrides.begin(), overrides.end());
+  Explained explained{given, make_train_config(file.settings), is_run ? ConfigFile{} : std::move(file)};
   explained.config.validate_settings();
   return explained;
 }
@@ -174,7 +174,7 @@ std::string explain_text(const Explained& e) {
     text += str("\n", section.title, "\n");
     for (const ExplainedLine& line : section.lines) text += show(line, "", width);
   }
-  text += remarks_text(e.remarks);
+  text += remarks_text(e.file);
   text += "\nDepartures\n";
   for (const Departures& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
   return text;

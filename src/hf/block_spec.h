@@ -23,11 +23,6 @@ struct BlockSpec {
   bool scaled_embedding = false;  // embeddings times sqrt(hidden_size)
 };
 
-// A module's name in Hugging Face's checkpoints, below "model.layers.N.", and in GGUF files, below "blk.N.".
-struct ModuleName {
-  const char *hf, *gguf;
-};
-
 // What a block has, in the order of its parameters; a norm or bias that a family lacks is passed over.
 enum class BlockPart {
   attention_in,  // norms are called by the half they stand at
@@ -46,30 +41,22 @@ enum class BlockPart {
 };
 inline constexpr int kBlockParts = 13;
 
+// Names of a block's modules in Hugging Face's checkpoints, below "model.layers.N.".
 struct BlockNames {
-  ModuleName of[kBlockParts];
-  constexpr const ModuleName& operator[](BlockPart part) const { return of[static_cast<int>(part)]; }
+  const char* of[kBlockParts];
+  constexpr const char* operator[](BlockPart part) const { return of[static_cast<int>(part)]; }
 };
 
-inline constexpr BlockNames kNormsBefore = {{{"input_layernorm", "attn_norm"},
-                                             {"self_attn.q_proj", "attn_q"},
-                                             {"self_attn.k_proj", "attn_k"},
-                                             {"self_attn.v_proj", "attn_v"},
-                                             {"self_attn.o_proj", "attn_output"},
-                                             {"self_attn.q_norm", "attn_q_norm"},
-                                             {"self_attn.k_norm", "attn_k_norm"},
-                                             {nullptr, nullptr},
-                                             {"post_attention_layernorm", "ffn_norm"},
-                                             {"mlp.gate_proj", "ffn_gate"},
-                                             {"mlp.up_proj", "ffn_up"},
-                                             {"mlp.down_proj", "ffn_down"},
-                                             {nullptr, nullptr}}};
+inline constexpr BlockNames kNormsBefore = {{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj",
+                                             "self_attn.v_proj", "self_attn.o_proj", "self_attn.q_norm",
+                                             "self_attn.k_norm", nullptr, "post_attention_layernorm", "mlp.gate_proj",
+                                             "mlp.up_proj", "mlp.down_proj", nullptr}};
 
 constexpr BlockNames norms_before_and_after() {
   BlockNames names = kNormsBefore;
-  names.of[static_cast<int>(BlockPart::attention_out)] = {"post_attention_layernorm", "post_attention_norm"};
-  names.of[static_cast<int>(BlockPart::mlp_in)] = {"pre_feedforward_layernorm", "ffn_norm"};
-  names.of[static_cast<int>(BlockPart::mlp_out)] = {"post_feedforward_layernorm", "post_ffw_norm"};
+  names.of[static_cast<int>(BlockPart::attention_out)] = "post_attention_layernorm";
+  names.of[static_cast<int>(BlockPart::mlp_in)] = "pre_feedforward_layernorm";
+  names.of[static_cast<int>(BlockPart::mlp_out)] = "post_feedforward_layernorm";
   return names;
 }
 inline constexpr BlockNames kNormsBeforeAndAfter = norms_before_and_after();

@@ -21,7 +21,6 @@ struct Family {
   double theta = 10000;
   bool tied = false;                     // tie_word_embeddings
   int32_t eos = -1, bos = -1, pad = -1;  // ids; -1: none
-  const char* gguf = nullptr;            // general.architecture of its GGUF files; nullptr: those are of another family
   BlockNames names = kNormsBefore;
 };
 
@@ -32,24 +31,21 @@ inline constexpr Family kFamilies[] = {
      .block = {.qkv_bias = true, .window = Window::by_layer},
      .head_dim = 0,
      .kv_heads = 32,
-     .positions = 32768,
-     .gguf = "qwen2"},
+     .positions = 32768},
     {.model_type = "qwen3",
      .architecture = "Qwen3ForCausalLM",
      .title = "Qwen3",
      .block = {.qk_norm = true, .window = Window::by_layer},
      .head_dim = 128,
      .kv_heads = 32,
-     .positions = 32768,
-     .gguf = "qwen3"},
+     .positions = 32768},
     {.model_type = "llama",
      .architecture = "LlamaForCausalLM",
      .title = "Llama",
      .block = {},
      .head_dim = 0,
      .kv_heads = 0,
-     .positions = 2048,
-     .gguf = "llama"},
+     .positions = 2048},
     {.model_type = "mistral",
      .architecture = "MistralForCausalLM",
      .title = "Mistral",
@@ -76,7 +72,6 @@ inline constexpr Family kFamilies[] = {
      .eos = 1,
      .bos = 2,
      .pad = 0,
-     .gguf = "gemma3",
      .names = kNormsBeforeAndAfter},
 };
 

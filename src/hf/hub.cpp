@@ -4,26 +4,21 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/hub_path.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 #include "hf/adapter.h"
-#include "hf/config_reader.h"
-#include "hf/reasoning_gym.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr std::string_view kScheme = "hf://";
-constexpr std::string_view kDataSets = "datasets/";
-constexpr const char* kMain = "main";
-constexpr const char* kSnapshots = "snapshots";
-constexpr int64_t kRefLimit = 256, kHubIndexLimit = int64_t{64} << 20;
+constexpr std::string_view kScheme = "hf://", kDataSets = "datasets/";
+constexpr int64_t kRefLimit = 256;
 constexpr size_t kMostFiles = 100'000;
 constexpr int kDeepest = 8;
 
@@ -32,56 +27,19 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// os.path.expandvars(os.path.expanduser(path)), as huggingface_hub reads its variables.
-std::string expanded(std::string path) {
-  if (path == "~" || path.starts_with("~/")) path.replace(0, 1, variable("HOME"));
-  std::string out;
-  for (size_t i = 0; i < path.size();) {
-    const bool braced = path.compare(i, 2, "${") == 0;
-    size_t end = i + (braced ? 2 : 1);
-    while (end < path.size() && (std::isalnum(static_cast<unsigned char>(path[end])) != 0 || path[end] == '_')) ++end;
-    const size_t begin = i + (braced ? 2 : 1);
-    const std::string name = path.substr(begin, end - begin);
-    const bool closed = !braced || (end < path.size() && path[end] == '}');
-    if (path[i] != '$' || name.empty() || !closed || std::getenv(name.c_str()) == nullptr) {
-      out += path[i++];
-      continue;
-    }
-    out += variable(name.c_str());
-    i = end + (braced ? 1 : 0);
-  }
-  return out;
-}
-
-bool is_set(const char* name) {
-  std::string value = variable(name);
-  std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::toupper(c); });
-  return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
-}
-
 struct HubName {
-  HubKind kind = HubKind::model;
+  bool data_set = false;
   std::string name, revision;  // "ORG/NAME"; "": main
-  std::string shown() const {
-    return str(kind == HubKind::data_set ? kScheme : "", name, revision.empty() ? "" : "@" + revision);
-  }
+  std::string shown() const { return str(data_set ? kScheme : "", name, revision.empty() ? "" : "@" + revision); }
   std::string folder() const {
-    std::string folder = str(kind == HubKind::model ? "models--" : "datasets--", name);
+    std::string folder = str(data_set ? "datasets--" : "models--", name);
     folder.replace(folder.find('/'), 1, "--");
     return path_join(hub_cache(), folder);
   }
   // What to type; nothing of the name needs quotes.
-  std::string command(const std::string& of_revision) const {
-    return str("hf download ", name, kind == HubKind::data_set ? " --repo-type dataset" : "",
-               of_revision.empty() || of_revision == kMain ? "" : " --revision " + of_revision);
-  }
-  // ": ucas fetches nothing; run COMMAND"
-  std::string advice(const std::string& of_revision) const {
-    std::string offline;
-    for (const char* name_of : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
-      if (offline.empty() && is_set(name_of)) offline = str(" (without ", name_of, ", which is set)");
-    }
-    return str("; ucas fetches nothing: run ", command(of_revision), offline);
+  [[noreturn]] void refuse(ErrorKind kind, const std::string& what) const {
+    throw Error(kind, str(printable(shown(), 400), ": ", what, "; ucas fetches nothing: run hf download ", name,
+                          data_set ? " --repo-type dataset" : "", revision.empty() ? "" : " --revision " + revision));
   }
 };
 
@@ -93,106 +51,54 @@ bool is_revision(std::string_view text) {
 // Of what is_hub_name() said yes to.
 HubName model_name(const std::string& text, const std::string& revision = "") {
   const size_t at = text.find('@');
-  return {HubKind::model, text.substr(0, at), at == std::string::npos ? revision : text.substr(at + 1)};
+  return {false, text.substr(0, at), at == std::string::npos ? revision : text.substr(at + 1)};
 }
 
-// Paths of the files below a folder, relative to it; hidden ones are none.
-void list_files(const std::string& folder, const std::string& below, int depth, std::vector<std::string>& out) {
-  for (const std::string& name : list_directory(path_join(folder, below))) {
-    const std::string path = below.empty() ? name : path_join(below, name);
-    if (name.starts_with(".") || out.size() >= kMostFiles) continue;
-    if (!is_directory(path_join(folder, path))) {
-      out.push_back(path);
-    } else if (depth < kDeepest) {
-      list_files(folder, path, depth + 1, out);
-    }
-  }
-}
-
-std::string commit_of_ref(const std::string& file) {
-  if (!exists(file) || is_directory(file)) return "";
-  const std::string commit(trim(read_file(file, kRefLimit)));
-  return is_revision(commit) && commit.find('/') == std::string::npos ? commit : "";
-}
-
-// "main (2e1fd39), v1.0 (8d9a..)", of what the cache has of a repository.
-std::string revisions_of(const std::string& repository) {
-  const std::string refs = path_join(repository, "refs"), snapshots = path_join(repository, kSnapshots);
-  std::vector<std::string> names, known;
-  std::set<std::string> named;
-  if (is_directory(refs)) list_files(refs, "", 0, known);
-  for (const std::string& ref : known) {
-    const std::string commit = commit_of_ref(path_join(refs, ref));
-    if (commit.empty() || !is_directory(path_join(snapshots, commit))) continue;
-    names.push_back(str(printable(ref), " (", commit.substr(0, 7), ")"));
-    named.insert(commit);
-  }
-  for (const std::string& commit : is_directory(snapshots) ? list_directory(snapshots) : std::vector<std::string>()) {
-    if (!named.contains(commit)) names.push_back(printable(commit));
-  }
-  constexpr size_t kShown = 8;
-  if (names.size() > kShown) names.resize(kShown), names.emplace_back("..");
-  return join(names, ", ");
-}
-
-struct Snapshot {
-  std::string directory, revision;  // to fetch the rest of it
-};
-
-Snapshot find_snapshot(const HubName& name) {
-  const std::string repository = name.folder(), snapshots = path_join(repository, kSnapshots);
-  const std::string wanted = name.revision.empty() ? kMain : name.revision;
+// The snapshot that a revision names: a branch or tag by its ref, or a commit.
+std::string find_snapshot(const HubName& hub) {
+  const std::string snapshots = path_join(hub.folder(), "snapshots");
   if (!is_directory(snapshots)) {
-    const bool begun = is_directory(repository);
-    throw Error(ErrorKind::path,
-                str(printable(name.shown(), 400), name.kind == HubKind::model ? ": no such directory, and " : ": ",
-                    begun ? "only begun" : "not", " in the cache of the hub, ", printable(hub_cache(), 400),
-                    name.advice(name.revision)));
+    hub.refuse(ErrorKind::path, str(hub.data_set ? "" : "no such directory, and ", "not in the cache of the hub, ",
+                                    printable(hub_cache(), 400)));
   }
-  std::string commit = commit_of_ref(path_join(path_join(repository, "refs"), wanted));
-  if (commit.empty() && wanted.find('/') == std::string::npos) commit = wanted;
-  const std::string directory = path_join(snapshots, commit);
-  if (commit.empty() || !is_directory(directory)) {
-    const std::string there = revisions_of(repository);
-    throw Error(ErrorKind::path,
-                str(printable(name.shown(), 400), ": revision ", printable(wanted), " is not in the cache of the hub",
-                    there.empty() ? "" : str(", which has ", there), name.advice(name.revision)));
-  }
-  return {directory, commit == wanted || name.revision.empty() ? name.revision : wanted};
+  const std::string wanted = hub.revision.empty() ? "main" : hub.revision;
+  const std::string ref = path_join(path_join(hub.folder(), "refs"), wanted);
+  std::string commit = wanted;
+  if (exists(ref) && !is_directory(ref)) commit = std::string(trim(read_file(ref, kRefLimit)));
+  if (!is_revision(commit) || commit.find('/') != std::string::npos || !is_directory(path_join(snapshots, commit)))
+    hub.refuse(ErrorKind::path, str("revision ", printable(wanted), " is not in the cache of the hub"));
+  return path_join(snapshots, commit);
 }
 
-[[noreturn]] void refuse_part(const HubName& name, const Snapshot& snapshot, const std::string& file) {
-  throw Error(ErrorKind::truncated,
-              str(printable(name.shown(), 400), ": ", printable(file), " is not in the snapshot ",
-                  printable(snapshot.directory, 400), " (a download that did not end, or of some files)",
-                  name.advice(snapshot.revision)));
+bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  return std::ranges::mismatch(folder, path).in1 == folder.end();
 }
 
-void check_file(const HubName& name, const Snapshot& snapshot, const std::string& file) {
-  const std::string path = path_join(snapshot.directory, file);
-  if (!exists(path)) refuse_part(name, snapshot, file);
+// A file of a snapshot is there, is no LFS pointer, and its link ends in this repository of the cache or in its blobs.
+void check_file(const HubName& hub, const std::string& snapshot, const std::string& file) {
+  const std::string path = path_join(snapshot, file);
+  if (!exists(path)) {
+    hub.refuse(ErrorKind::truncated, str(printable(file), " is not in the snapshot ", printable(snapshot, 400),
+                                         " (a download that did not end, or of some files)"));
+  }
+  std::error_code failed;
+  const auto end = [&](const std::string& of) { return std::filesystem::weakly_canonical(of, failed); };
+  const std::filesystem::path place = end(path);
+  if (failed || (!is_below(place, end(hub.folder())) && !is_below(place, end(path_join(hub.folder(), "blobs")))))
+    throw Error(ErrorKind::path,
+                str(printable(path, 400), ": a link out of the cache, to ", printable(place.string(), 400),
+                    "; expected one into ", printable(path_join(hub.folder(), "blobs"), 400)));
   refuse_lfs_pointer(path);
 }
 
-// The files without which nothing can be loaded. Weights in other formats are refused by their reader.
-void check_checkpoint_files(const HubName& name, const Snapshot& snapshot) {
-  const auto has = [&](const char* file) { return exists(path_join(snapshot.directory, file)); };
-  if (has(kAdapterConfig)) return check_file(name, snapshot, "adapter_model.safetensors");
-  check_file(name, snapshot, "config.json");
-  const char* index = "model.safetensors.index.json";
-  if (!has("model.safetensors") && has(index)) {
-    const Json json = read_config_json(path_join(snapshot.directory, index), kHubIndexLimit);
-    std::set<std::string> shards;
-    if (json.is_object() && json.contains("weight_map") && json["weight_map"].is_object()) {
-      for (const auto& [tensor, shard] : json["weight_map"].items()) {
-        if (shard.is_string()) shards.insert(shard.get<std::string>());
-      }
-    }
-    for (const std::string& shard : shards) check_file(name, snapshot, shard);
-  } else if (!has("pytorch_model.bin") && !has("pytorch_model.bin.index.json")) {
-    check_file(name, snapshot, "model.safetensors");
-  }
-  if (!has("tokenizer.model")) check_file(name, snapshot, "tokenizer.json");
+// The directory of a model, and that each file which its readers open is a whole one.
+std::string model_snapshot(const HubName& hub, const std::vector<std::string>& needed) {
+  const std::string snapshot = find_snapshot(hub);
+  for (const std::string& file : needed) check_file(hub, snapshot, file);
+  for (const std::string& file : list_directory(snapshot))
+    if (file.ends_with(".json") || file.ends_with(".safetensors") || file.ends_with(".jinja"))
+      check_file(hub, snapshot, file);
+  return snapshot;
 }
 
 // --- data sets ---------------------------------------------------------------------------------------------------
@@ -202,191 +108,137 @@ struct DataName {
   std::string path, split;
 };
 
-[[noreturn]] void refuse_data_name(const std::string& text) {
-  throw Error(ErrorKind::usage, str(printable(text, 400),
-                                    ": expected hf://ORG/SET, hf://ORG/SET@REVISION, then perhaps /FOLDER or "
-                                    "/FILE, then perhaps :SPLIT, such as hf://openai/gsm8k/main:test"));
-}
-
 DataName parse_data_name(const std::string& text) {
-  DataName data;
-  data.hub.kind = HubKind::data_set;
+  const auto expect = [&](bool good) {
+    if (!good)
+      throw Error(ErrorKind::usage, str(printable(text, 400),
+                                        ": expected hf://ORG/SET, hf://ORG/SET@REVISION, then perhaps /FOLDER or "
+                                        "/FILE, then perhaps :SPLIT, such as hf://openai/gsm8k/main:test"));
+  };
+  DataName data{.hub = {.data_set = true}};
   std::string rest = text.substr(kScheme.size());
   if (rest.starts_with(kDataSets)) rest.erase(0, kDataSets.size());
   if (const size_t colon = rest.rfind(':'); colon != std::string::npos) {
     data.split = rest.substr(colon + 1);
     rest.resize(colon);
-    if (data.split.empty()) refuse_data_name(text);
+    expect(!data.split.empty());
   }
   std::vector<std::string> parts = split(rest, '/');
-  if (parts.size() < 2) refuse_data_name(text);
+  expect(parts.size() >= 2);
   size_t next = 2;
-  std::string set = parts[1];
-  if (const size_t at = set.find('@'); at != std::string::npos) {
-    data.hub.revision = set.substr(at + 1);
-    set.resize(at);
-    // refs/pr/1 and refs/convert/parquet are revisions of three parts.
-    if (data.hub.revision == "refs" && parts.size() >= 4) {
+  if (const size_t at = parts[1].find('@'); at != std::string::npos) {
+    data.hub.revision = parts[1].substr(at + 1);
+    parts[1].resize(at);
+    if (data.hub.revision == "refs" && parts.size() >= 4) {  // refs/pr/1, refs/convert/parquet
       data.hub.revision = str("refs/", parts[2], "/", parts[3]);
       next = 4;
     }
-    if (!is_revision(data.hub.revision)) refuse_data_name(text);
+    expect(is_revision(data.hub.revision));
   }
-  data.hub.name = str(parts[0], "/", set);
-  if (!is_hub_repository(data.hub.name)) refuse_data_name(text);
-  std::vector<std::string> path(parts.begin() + static_cast<std::ptrdiff_t>(next), parts.end());
-  if (!path.empty() && path.back().empty()) path.pop_back();
-  for (const std::string& part : path) {
-    if (part.empty() || part == "." || part == "..") refuse_data_name(text);
+  data.hub.name = str(parts[0], "/", parts[1]);
+  expect(is_hub_repository(data.hub.name));
+  for (; next < parts.size(); ++next) {
+    if (next + 1 == parts.size() && parts[next].empty()) break;
+    expect(!parts[next].empty() && parts[next] != "." && parts[next] != "..");
+    data.path = data.path.empty() ? parts[next] : path_join(data.path, parts[next]);
   }
-  data.path = join(path, "/");
   return data;
 }
 
-// The words of a path, small: "data/train-00000-of-00002.parquet" has data, train, 00000, of, 00002, parquet.
-std::vector<std::string> words_of(const std::string& path) {
-  std::vector<std::string> words(1);
-  for (char c : path) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) {
-      words.emplace_back();
-    } else {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return words;
-}
-
-// By the words that the library datasets knows; "" where the name says nothing.
-std::string split_word(const std::string& word) {
-  if (word == "train" || word == "training") return "train";
-  if (word == "validation" || word == "valid" || word == "val" || word == "dev") return "validation";
-  if (word == "test" || word == "testing" || word == "eval" || word == "evaluation") return "test";
-  return "";
-}
-
-// Of the file's own name, else of the folder nearest to it.
-std::string split_of(const std::string& path) {
-  std::vector<std::string> parts = split(path, '/');
-  for (size_t i = parts.size(); i-- > 0;) {
-    for (const std::string& word : words_of(parts[i])) {
-      if (std::string found = split_word(word); !found.empty()) return found;
-    }
-  }
-  return "";
-}
-
-std::string format_of(const std::string& path) {
-  std::string plain = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
-  for (const char* ending : {".parquet", ".jsonl", ".json", ".csv", ".tsv"}) {
-    if (plain.ends_with(ending)) return ending;
-  }
-  return "";
-}
-
 bool is_data_file(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string plain = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
   static const std::set<std::string> kOthers = {"dataset_infos.json", "dataset_info.json", "package.json",
                                                 "state.json",         "metadata.json",     "config.json"};
-  return !format_of(path).empty() && !kOthers.contains(name);
+  return !kOthers.contains(path.substr(path.rfind('/') + 1)) &&
+         std::ranges::any_of(std::vector{".parquet", ".jsonl", ".json", ".csv", ".tsv"},
+                             [&](const char* ending) { return plain.ends_with(ending); });
 }
 
-std::string folder_of(const std::string& path) {
-  return path.find('/') == std::string::npos ? "" : path.substr(0, path.rfind('/'));
-}
-
-// "train-00001-of-00004.parquet": every one of the four must be there.
-void check_shards(const DataName& data, const Snapshot& snapshot, const std::string& file) {
-  const size_t of = file.rfind("-of-");
-  constexpr size_t kDigits = 5;
-  const auto number = [&](size_t at) {
-    const std::string digits = at + kDigits <= file.size() ? file.substr(at, kDigits) : "";
-    return digits.size() == kDigits && std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; })
-               ? std::atoi(digits.c_str())
-               : -1;
-  };
-  if (of == std::string::npos || of < kDigits + 1 || number(of - kDigits) < 0) return;
-  const int count = number(of + 4);
-  for (int i = 0; i < count; ++i) {
-    std::string shard = str(i);
-    shard.insert(0, kDigits - std::min(kDigits, shard.size()), '0');
-    check_file(data.hub, snapshot, file.substr(0, of - kDigits) + shard + file.substr(of));
+// Paths of the data files below a folder, relative to it; hidden ones are none.
+void list_files(const std::string& folder, const std::string& below, int depth, std::vector<std::string>& out) {
+  for (const std::string& name : list_directory(path_join(folder, below))) {
+    const std::string path = below.empty() ? name : path_join(below, name);
+    if (name.starts_with(".") || out.size() >= kMostFiles) continue;
+    if (is_directory(path_join(folder, path))) {
+      if (depth < kDeepest) list_files(folder, path, depth + 1, out);
+    } else if (is_data_file(path)) {
+      out.push_back(path);
+    }
   }
 }
 
-std::string several(std::set<std::string> names) {
-  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
+bool has_word(const std::string& path, std::string_view word) {
+  const auto letter = [&](size_t at) { return at < path.size() && std::isalnum(static_cast<unsigned char>(path[at])); };
+  for (size_t at = path.find(word); at != std::string::npos; at = path.find(word, at + 1))
+    if ((at == 0 || !letter(at - 1)) && !letter(at + word.size())) return true;
+  return false;
 }
 
-// The files of one split. `all`: data files below the path that was named.
+// The files of one split, told by the words of their paths, of the data files below the path that was named.
 std::vector<std::string> files_of_split(const std::string& text, const DataName& data, OptionNames what,
                                         const std::vector<std::string>& all) {
-  std::set<std::string> there;
-  for (const std::string& file : all) there.insert(split_of(file));
-  const std::string base = text.substr(0, text.size() - (data.split.empty() ? 0 : data.split.size() + 1));
-  std::vector<std::string> wanted;
-  if (const std::string asked = split_word(data.split); !asked.empty()) {
-    wanted = {asked};
-  } else if (!data.split.empty()) {
-    wanted = {data.split};  // a name of the set's own, such as math500
-  } else if (what == OptionNames::training_data) {
-    wanted = {"train", ""};
-  } else {
-    wanted = {"test", "validation"};
-    if (there.size() == 1) wanted.push_back(*there.begin());
-  }
+  std::vector<std::string> wanted = {"test", "validation"};
+  if (what == OptionNames::training_data) wanted = {"train"};
+  if (!data.split.empty()) wanted = {data.split};
   for (const std::string& split : wanted) {
     std::vector<std::string> files;
-    for (const std::string& file : all) {
-      const std::vector<std::string> words = words_of(file);
-      const bool own = !data.split.empty() && std::ranges::find(words, split) != words.end();
-      if (split_of(file) == split || own) files.push_back(file);
-    }
+    std::ranges::copy_if(all, std::back_inserter(files), [&](const std::string& f) { return has_word(f, split); });
     if (!files.empty()) return files;
   }
-  there.erase("");
-  throw Error(ErrorKind::path,
-              str(printable(text, 400), ": no files of the split ", printable(wanted.front()), "; there ",
-                  there.size() == 1 ? "is " : "are ", there.empty() ? "none that a name tells" : several(there),
-                  there.empty() ? "; name a file: " : "; name one: ", printable(base, 400),
-                  there.empty() ? "/" + all.front() : ":" + *there.begin()));
+  const auto tells = [](const std::string& f) {
+    return has_word(f, "train") || has_word(f, "test") || has_word(f, "validation");
+  };
+  if (data.split.empty() && std::ranges::none_of(all, tells)) return all;
+  std::vector<std::string> shown(all.begin(),
+                                 all.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(all.size(), 8)));
+  throw Error(ErrorKind::path, str(printable(text, 400), ": no files of the split ", printable(wanted.front()),
+                                   ", a word of their paths; there are ", printable(join(shown, ", "), 600),
+                                   "; name one, or a split: hf://", data.hub.name, "/", printable(shown.front(), 200)));
+}
+
+// "train-00001-of-00004.parquet": as many as the name says must be there.
+void check_shards(const DataName& data, const std::string& snapshot, const std::string& file) {
+  const size_t of = file.rfind("-of-");
+  if (of == std::string::npos || of < 6) return;
+  const int64_t count = std::atoll(file.substr(of + 4, 5).c_str());
+  for (int64_t i = 0; i < std::min<int64_t>(count, kMostFiles); ++i) {
+    std::string number = str(100'000 + i);
+    check_file(data.hub, snapshot, file.substr(0, of - 5) + number.substr(1) + file.substr(of));
+  }
 }
 
 std::vector<std::string> files_of_data(const std::string& text, OptionNames what) {
   const DataName data = parse_data_name(text);
-  const Snapshot snapshot = find_snapshot(data.hub);
-  const std::string below = data.path.empty() ? snapshot.directory : path_join(snapshot.directory, data.path);
-  std::vector<std::string> all;
+  const std::string snapshot = find_snapshot(data.hub);
+  const std::string below = data.path.empty() ? snapshot : path_join(snapshot, data.path);
+  std::vector<std::string> all, files;
   if (exists(below) && !is_directory(below)) {
-    refuse_lfs_pointer(below);
-    return {below};
+    files = {data.path};
+  } else {
+    if (is_directory(below)) list_files(snapshot, data.path, 0, all);
+    if (all.empty())
+      data.hub.refuse(ErrorKind::path,
+                      str("no data file (.parquet, .jsonl, .json, .csv, .tsv) in ", printable(below, 400)));
+    files = files_of_split(text, data, what, all);
+    check_shards(data, snapshot, files.front());
   }
-  if (is_directory(below)) list_files(snapshot.directory, data.path, 0, all);
-  std::erase_if(all, [](const std::string& file) { return !is_data_file(file); });
-  if (all.empty()) {
-    throw Error(ErrorKind::path, str(printable(text, 400), ": no data file (.parquet, .jsonl, .json, .csv, .tsv) in ",
-                                     printable(below, 400), data.hub.advice(snapshot.revision)));
+  std::set<std::string> folders;
+  for (const std::string& file : files)
+    folders.insert(file.substr(0, file.find('/') == std::string::npos ? 0 : file.rfind('/')));
+  if (folders.size() > 1) {
+    folders.erase("");
+    throw Error(ErrorKind::usage,
+                str(printable(text, 400), ": data files in several folders: ",
+                    printable(join({folders.begin(), folders.end()}, ", "), 400), "; name one, such as hf://",
+                    data.hub.name, data.hub.revision.empty() ? "" : "@" + data.hub.revision, "/", *folders.begin(),
+                    data.split.empty() ? "" : ":" + data.split));
   }
-  std::vector<std::string> files = files_of_split(text, data, what, all);
-  std::set<std::string> folders, formats;
-  for (const std::string& file : files) folders.insert(folder_of(file)), formats.insert(format_of(file));
-  if (folders.size() > 1 || formats.size() > 1) {
-    std::set<std::string> choices = folders.size() > 1 ? folders : std::set<std::string>(files.begin(), files.end());
-    choices.erase("");
-    throw Error(ErrorKind::usage, str(printable(text, 400), ": data files in ",
-                                      folders.size() > 1 ? "several folders" : "several formats", ": ",
-                                      printable(several(choices), 400), "; name one, such as hf://", data.hub.name,
-                                      data.hub.revision.empty() ? "" : "@" + data.hub.revision, "/", *choices.begin(),
-                                      data.split.empty() ? "" : ":" + data.split));
-  }
-  check_shards(data, snapshot, files.front());
   for (std::string& file : files) {
     check_file(data.hub, snapshot, file);
-    file = path_join(snapshot.directory, file);
+    file = path_join(snapshot, file);
   }
   return files;
 }
-
-// --- options -----------------------------------------------------------------------------------------------------
 
 class HubResolver final : public Fields {
   void visit(const OptionField& field) override {
@@ -405,13 +257,13 @@ class HubResolver final : public Fields {
 }  // namespace
 
 std::string hub_cache() {
-  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
-    if (const std::string place = variable(name); !place.empty()) return expanded(place);
-  }
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return path_join(expanded(home), "hub");
-  std::string cache = variable("XDG_CACHE_HOME");
-  if (cache.empty()) cache = "~/.cache";
-  return path_join(expanded(cache), "huggingface/hub");
+  const auto at_home = [](std::string path) {
+    return path == "~" || path.starts_with("~/") ? path.replace(0, 1, variable("HOME")) : path;
+  };
+  if (const std::string place = variable("HF_HUB_CACHE"); !place.empty()) return at_home(place);
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return path_join(at_home(home), "hub");
+  const std::string cache = variable("XDG_CACHE_HOME");
+  return path_join(at_home(cache.empty() ? "~/.cache" : cache), "huggingface/hub");
 }
 
 bool is_hub_name(const std::string& name) {
@@ -423,23 +275,27 @@ bool is_hub_name(const std::string& name) {
 std::string checkpoint_directory(const std::string& name, const std::string& revision) {
   if (!is_hub_name(name) || exists(name)) return name;
   const HubName hub = model_name(name, revision);
-  const Snapshot snapshot = find_snapshot(hub);
-  check_checkpoint_files(hub, snapshot);
-  return snapshot.directory;
+  const std::string snapshot = find_snapshot(hub);
+  const auto has = [&](const char* file) { return exists(path_join(snapshot, file)); };
+  if (has(kAdapterConfig)) return model_snapshot(hub, {"adapter_model.safetensors"});
+  std::vector<std::string> needed = {"config.json"};  // weights in other formats are refused by their reader
+  if (!has("model.safetensors.index.json") && !has("pytorch_model.bin") && !has("pytorch_model.bin.index.json"))
+    needed.emplace_back("model.safetensors");
+  if (!has("tokenizer.model")) needed.emplace_back("tokenizer.json");
+  return model_snapshot(hub, needed);
 }
 
 std::string tokenizer_directory_of(const std::string& name) {
   if (!is_hub_name(name) || exists(name)) return name;
   const HubName hub = model_name(name);
-  const Snapshot snapshot = find_snapshot(hub);
-  check_file(hub, snapshot, "tokenizer.json");
-  return snapshot.directory;
+  check_file(hub, find_snapshot(hub), "tokenizer.json");
+  return find_snapshot(hub);
 }
 
 std::string cached_file(const std::string& name, const std::string& file) {
   if (!is_hub_name(name)) return "";
   try {
-    const std::string path = path_join(find_snapshot(model_name(name)).directory, file);
+    const std::string path = path_join(find_snapshot(model_name(name)), file);
     return exists(path) ? path : "";
   } catch (const Error&) {
     return "";
@@ -460,10 +316,8 @@ std::vector<std::string> data_files(const std::vector<std::string>& asked, Optio
   for (const std::string& name : names) {
     if (name.starts_with(kScheme)) {
       for (std::string& file : files_of_data(name, what)) files.push_back(std::move(file));
-    } else if (is_generated(name)) {
-      files.push_back(generated_file(name));
     } else {
-      files.push_back(name);
+      files.push_back(is_generated(name) ? generated_file(name) : name);
     }
   }
   return files;
@@ -473,5 +327,34 @@ void resolve_hub_names(Fielder list, void* config) {
   HubResolver resolver;
   list(resolver, config);
 }
+
+namespace {
+
+constexpr std::string_view kGenerated = "rg:";
+constexpr const char* kFolder = "ucas/reasoning_gym";
+
+std::string user_cache() {
+  for (const auto& [name, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
+    const char* place = std::getenv(name);
+    if (place != nullptr && *place != '\0') return path_join(place, below);
+  }
+  return "/tmp";
+}
+
+}  // namespace
+
+bool is_generated(const std::string& name) { return name.starts_with(kGenerated); }
+
+std::string generated_file(const std::string& name) {
+  const std::string printed =
+      run_python("reasoning", {"rows", name, path_join(user_cache(), kFolder)}, printable(name, 200));
+  const std::string path(trim(printed.substr(printed.rfind('\n', printed.size() - 2) + 1)));
+  if (!exists(path))
+    throw Error(ErrorKind::python,
+                str(printable(name, 200), ": its Python printed no file, but ", printable(path, 200)));
+  return path;
+}
+
+bool is_generated_file(const std::string& path) { return path.find(str(kFolder, "/")) != std::string::npos; }
 
 }  // namespace ucas

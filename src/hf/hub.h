@@ -5,12 +5,12 @@
 //   ORG/NAME[@REVISION]                            a model; without a revision what refs/main says, as transformers
 //   hf://[datasets/]ORG/SET[@REVISION][/PATH][:SPLIT]   files of a data set
 //
-//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (hf/reasoning_gym.h)
+//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (below)
 //
 // A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
-// XDG_CACHE_HOME, as huggingface_hub reads them.
-// Errors: path (not in the cache, no such revision, folder or split), truncated (a download that did not end),
-// lfs_pointer, usage.
+// XDG_CACHE_HOME, each with ~.
+// Errors: path (not in the cache, no such revision, folder or split, a link out of the cache), truncated (a download
+// that did not end), lfs_pointer, usage.
 #pragma once
 
 #include <string>
@@ -19,8 +19,6 @@
 #include "base/text/fields.h"
 
 namespace ucas {
-
-enum class HubKind { model, data_set };
 
 std::string hub_cache();  // its directory, there or not
 
@@ -38,8 +36,8 @@ std::string tokenizer_directory_of(const std::string& name);
 // The file of a model's snapshot; "" where the model, its refs/main or the file is not in the cache.
 std::string cached_file(const std::string& name, const std::string& file);
 
-// Files for `hf://..` and `rg:..`, each other name as it is. Without a split: that of training, or for an evaluation
-// test, else validation, else the only one there is.
+// Files for `hf://..` and `rg:..`, each other name as it is. Without a split: train, or for an evaluation test,
+// else validation; all files where no name says such a word.
 std::vector<std::string> data_files(const std::vector<std::string>& names, OptionNames what);
 
 void resolve_hub_names(Fielder list, void* config);
@@ -48,5 +46,13 @@ template <class Config>
 void resolve_hub_names(Config& config) {
   resolve_hub_names([](Fields& f, void* c) { static_cast<Config*>(c)->fields(f); }, &config);
 }
+
+// Data that is made, not read: rg:TASK,size=N,seed=S are problems of the Python package reasoning-gym. They are written
+// once, to a file in the user's cache, and are then data like any other (python/ucas/reasoning.py).
+bool is_generated(const std::string& name);  // "rg:..."
+// The file with these problems. Error("python") where the package is absent or takes no such settings.
+std::string generated_file(const std::string& name);
+// Whether a file is one of those, whose rows the scorers of their tasks can score.
+bool is_generated_file(const std::string& path);
 
 }  // namespace ucas

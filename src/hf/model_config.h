@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model_options.h"
 #include "hf/families.h"
 #include "hf/rope_config.h"
 
@@ -46,5 +47,9 @@ ModelConfig read_model_config_file(const std::string& path);  // a config.json a
 void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConfig& config);
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
 void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");
+
+// Which models the GPU kernels of this program run (gpu/kernels.h); others run by LibTorch's operations there.
+std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& options);  // why not; empty: it suits
+bool suits_kernels(const ModelConfig& config, const ModelOptions& options);
 
 }  // namespace ucas

@@ -48,17 +48,15 @@ void check_one(const StoredByName& stored, const std::string& name, const std::v
 }  // namespace
 
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
-  std::vector<ParameterShape> list = {
-      {"model.embed_tokens", ".weight", c.vocab_size, c.hidden_size, false, "token_embd"}};
+  std::vector<ParameterShape> list = {{"model.embed_tokens", ".weight", c.vocab_size, c.hidden_size, false}};
   for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
     visit_block(c, [&, prefix = layer_prefix(layer)](const BlockParameter& p) {
-      const std::string gguf = str("blk.", layer, ".", p.name.gguf);
-      list.push_back({prefix + p.name.hf, ".weight", p.rows, p.columns, !p.is_norm(), gguf});
-      if (p.bias) list.push_back({prefix + p.name.hf, ".bias", 0, p.rows, false, gguf});
+      list.push_back({prefix + p.name, ".weight", p.rows, p.columns, !p.is_norm()});
+      if (p.bias) list.push_back({prefix + p.name, ".bias", 0, p.rows, false});
     });
   }
-  list.push_back({"model.norm", ".weight", 0, c.hidden_size, false, "output_norm"});
-  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, c.hidden_size, false, "output"});
+  list.push_back({"model.norm", ".weight", 0, c.hidden_size, false});
+  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, c.hidden_size, false});
   return list;
 }
 

@@ -62,7 +62,7 @@ std::vector<std::string> module_names(const ConfigReader& config, const char* ke
 std::vector<std::string> adaptable_modules() {
   std::vector<std::string> names;  // every family's
   visit_block(ModelConfig{}, [&](const BlockParameter& p) {
-    const std::string name = p.name.hf;
+    const std::string name = p.name;
     if (!p.is_norm()) names.push_back(name.substr(name.rfind('.') + 1));
   });
   return names;

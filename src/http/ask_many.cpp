@@ -71,11 +71,14 @@ bool tried_again(int status) {
   return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
-HttpReply ask_patiently(int64_t retries, double first_wait, const std::function<HttpReply()>& once) {
+HttpReply ask_patiently(int64_t retries, double first_wait, double patience, const std::function<HttpReply()>& once,
+                        const std::function<void(const HttpReply&)>& failed) {
+  const double until = now_seconds() + patience;
   HttpReply reply = once();
   double wait = first_wait;
-  for (int64_t tries = 0; tries < retries && tried_again(reply.status); ++tries) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+  for (int64_t tries = 0; tries < retries && tried_again(reply.status) && now_seconds() < until; ++tries) {
+    if (failed) failed(reply);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, std::max(0.0, until - now_seconds()))));
     wait = std::min(2 * wait, kLongestWait);
     reply = once();
   }
@@ -224,10 +227,6 @@ void AskMany::collect() {
     for (const Ended& one : ended) take(one);
     if (over || (hooks_.should_stop && hooks_.should_stop())) return;
     const double now = now_seconds();
-    for (auto& worker : workers_) {  // replies that come drop by drop never time out by themselves
-      const double since = worker->since;
-      if (since > 0 && now - since > limits_.timeout) worker->stop();
-    }
     if (now - progressed_ > limits_.patience) {
       gave_up_ = str("no response for ", human_seconds(limits_.patience), " (", limits_.patience_option, ")");
     } else if (refused_in_a_row_ >= kRefusedAtOnce && came_ == 0) {

@@ -31,8 +31,9 @@ std::optional<Json> json_of(const std::string& body);
 std::string words_of(const HttpReply& reply, const std::string& key);
 bool tried_again(int status);  // whether another try may end otherwise
 // One request, up to `retries` times again while another try may end otherwise, each time after twice the wait, at most
-// 20 seconds; the last reply.
-HttpReply ask_patiently(int64_t retries, double first_wait, const std::function<HttpReply()>& once);
+// 20 seconds; the last reply. After `patience` seconds none is tried again. `failed` hears of each that is.
+HttpReply ask_patiently(int64_t retries, double first_wait, double patience, const std::function<HttpReply()>& once,
+                        const std::function<void(const HttpReply&)>& failed = nullptr);
 
 class AskMany {
  public:

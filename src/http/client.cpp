@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "http/library.h"
+#include "http/received.h"
 
 namespace ucas {
 
@@ -93,9 +99,56 @@ Url parse_url(const std::string& text) {
   return url;
 }
 
+namespace {
+
+// The library bounds each wait for more of a reply, not the whole, and reads a head of any size: another thread looks
+// how long a request takes and how much has come, and ends it.
+class Watch {
+ public:
+  Watch(httplib::Client& client, double seconds)
+      : client_(client), until_(now_seconds() + seconds), thread_([this] { look(); }) {}
+  ~Watch() { end(); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // Why it has ended the request; "": it has not.
+  std::string end() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    return why_;
+  }
+
+ private:
+  void look() {
+    std::unique_lock lock(mutex_);
+    int64_t before = -1;  // that the connection had carried
+    while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return done_; })) {
+      const int64_t received = bytes_received(client_.socket());
+      if (before < 0) before = std::max<int64_t>(received, 0);
+      if (now_seconds() > until_) why_ = "no whole reply in time";
+      if (received - before > static_cast<int64_t>(2 * kReplyLimit)) why_ = "the reply was too long";
+      if (!why_.empty()) client_.stop();
+    }
+  }
+
+  httplib::Client& client_;
+  const double until_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+  std::string why_;
+  std::thread thread_;
+};
+
+}  // namespace
+
 struct HttpClient::Impl {
-  Impl(const Url& server, double timeout)
-      : prefix(server.path), client(Url{server.tls, server.host, server.port, ""}.text()) {
+  Impl(const Url& server, double limit)
+      : prefix(server.path), client(Url{server.tls, server.host, server.port, ""}.text()), timeout(limit) {
     const auto seconds = static_cast<time_t>(timeout);
     const auto micro = static_cast<time_t>((timeout - static_cast<double>(seconds)) * 1e6);
     client.set_connection_timeout(std::min<time_t>(seconds, 30), seconds < 30 ? micro : 0);
@@ -120,9 +173,11 @@ struct HttpClient::Impl {
       reply.body.append(bytes, size);
       return true;
     };
+    Watch watch(client, timeout);
     const httplib::Result result = client.send(request);
+    const std::string ended = watch.end();
     if (!result) {
-      reply.failure = failure_of(result.error());
+      reply.failure = ended.empty() ? failure_of(result.error()) : ended;
       return reply;
     }
     reply.status = result->status;
@@ -132,6 +187,7 @@ struct HttpClient::Impl {
 
   std::string prefix;
   httplib::Client client;
+  const double timeout;
 };
 
 HttpClient::HttpClient(const Url& server, double timeout) : impl_(std::make_unique<Impl>(server, timeout)) {}

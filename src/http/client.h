@@ -34,11 +34,11 @@ using HttpHeaders = std::map<std::string, std::string>;
 
 class HttpClient {
  public:
-  // `timeout`: seconds that a connection, and then each wait for more of a reply, may take. A certificate is checked
-  // against the system's authorities.
+  // `timeout`: seconds that a whole reply may take, the connection included. A certificate is checked against the
+  // system's authorities.
   HttpClient(const Url& server, double timeout);
   ~HttpClient();
-  // `path` is appended to the server's own. A reply of more than 64 MiB fails.
+  // `path` is appended to the server's own. A reply of more than 64 MiB fails, and one whose head is about as long.
   HttpReply get(const std::string& path, const HttpHeaders& headers = {});
   HttpReply post(const std::string& path, const std::string& json, const HttpHeaders& headers = {});
   // Ends the request under way, which then fails; the next one begins afresh.

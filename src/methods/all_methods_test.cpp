@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
+#include "config/config_file.h"
 #include "methods/apply.h"
 #include "methods/registry.h"
 #include "support/random_batches.h"
@@ -351,14 +352,14 @@ TEST(all_methods, a_response_in_parts_has_the_bits_of_the_whole_unless_the_metho
 TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {
   std::string paper = read_file(UCAS_SOURCE_DIR "/docs/paper.md");
   std::set<std::string> configured;
-  for (const std::string& file : list_directory(UCAS_SOURCE_DIR "/configs")) {
-    if (file.find("-tiny.toml") == std::string::npos) continue;
-    for (const Setting& setting : read_toml(str(UCAS_SOURCE_DIR "/configs/", file))) {
+  for (const std::string& name : config_names()) {
+    if (!name.ends_with("-tiny")) continue;
+    for (const Setting& setting : read_config_file(name)) {
       if (setting.key == "method.name") configured.insert(std::get<std::string>(setting.value));
     }
   }
   for (const MethodRow& row : method_rows()) {
-    EXPECT_TRUE(configured.contains(row.name)) << "no configs/*-tiny.toml has method.name = \"" << row.name << "\"";
+    EXPECT_TRUE(configured.contains(row.name)) << "no config NAME-tiny has method.name = \"" << row.name << "\"";
     EXPECT_NE(paper.find(str("/", row.name, ".cpp")), std::string::npos) << row.name << " is not in docs/paper.md";
   }
 }

@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "methods/apply.h"
 #include "objective/advantage/returns.h"
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/kl.h"
+#include "objective/loss/rollout_correction.h"
 #include "support/random_batches.h"
 
 namespace ucas {
@@ -158,7 +158,6 @@ TEST(masked_responses, are_not_in_the_kl_that_steers_its_weight_nor_in_the_share
   Batch batch = masked_batch(5), other = batch;
   ObjectiveConfig objective;
   objective.tis = Tis::token;
-  objective.reject = Reject::token_ratio;
   for (const Response& o : other.responses) {
     if (o.trained) continue;
     for (float& x : Batch::tokens(other.rollout_logprob, o)) x = -50;

@@ -15,7 +15,6 @@
 #include "hf/parameters.h"
 #include "model/masters.h"
 #include "model/stored.h"
-#include "model/tensor/finite.h"
 #include "model/transformer.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -183,7 +182,7 @@ ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked,
   if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
     throw Error(ErrorKind::config, str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
                                        adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
-                                       ", which goes on as it is; leave lora.* out, or merge it first (ucas merge)"));
+                                       ", which goes on as it is; leave lora.* out, or merge it first (ucas export)"));
   }
   options.lora = adapter.lora;
   options.base = adapter.base;
@@ -255,7 +254,7 @@ std::vector<NamedTensor> tensors_saved(Model& model) {
   if (stored_dtype(model) == "bfloat16") {
     for (const Bf16Copy& copy : model.bf16_copies())
       for (NamedTensor& t : saved)
-        if (!copy.of_block && !has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
+        if (!has_values(t.tensor) && copy.master.is_same(t.tensor)) t.tensor = copy.compute;
   }
   return saved;
 }

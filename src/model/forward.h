@@ -39,7 +39,7 @@ at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
 // CPU: own kernels and row-stable GEMMs. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
                                              const ModelOptions& options);
-// A CUDA device by own kernels, in bf16, or their CPU emulation; for models that suit them (hf/kernel_shapes.h).
+// A CUDA device by own kernels, in bf16, or their CPU emulation; for models that suit them (hf/model_config.h).
 std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,
                                           const ModelOptions& options);
 // Any device: ATen operations and autograd; what the native one is checked against.

@@ -71,10 +71,7 @@ at::Device Model::device() const { return weights_->norm.device(); }
 bool Model::shares_prefixes() const { return forward_->shares_prefixes(); }
 std::vector<NamedTensor> Model::parameters() { return weights_->parameters; }
 std::vector<NamedTensor> Model::adapter() { return weights_->adapter; }
-void Model::refresh() {
-  if (weights_->blocks != nullptr) weights_->blocks->changed();
-  weights_->refresh();
-}
+void Model::refresh() { weights_->refresh(); }
 
 Work Model::work() const {
   const Work& head = head_->work();
@@ -89,27 +86,8 @@ std::vector<NamedTensor> Model::trainable() {
 }
 
 std::vector<Bf16Copy> Model::bf16_copies() {
-  if (!forward_->backward_by_hand()) return {};
-  std::vector<Bf16Copy> copies = trained_copies(*weights_);
-  if (options_.dtype != Dtype::bf16) std::erase_if(copies, [](const Bf16Copy& copy) { return !copy.of_block; });
-  return copies;
-}
-
-bool Model::set_block_weights(BlockWeights* blocks) {
-  if (!forward_->backward_by_hand()) return false;
-  weights_->blocks = blocks;
-  return true;
-}
-
-void Model::accompany_forward() {
-  for (size_t layer = 0; layer < weights_->layers.size(); ++layer) weights_->block(layer);
-}
-
-void Model::accompany_backward(const std::function<void(size_t layer)>& between) {
-  for (size_t layer = weights_->layers.size(); layer-- > 0;) {
-    weights_->block_going_back(layer);
-    if (between) between(layer);
-  }
+  if (options_.dtype != Dtype::bf16 || !forward_->backward_by_hand()) return {};
+  return trained_copies(*weights_);
 }
 
 std::vector<std::vector<at::Tensor>> Model::set_backward_hook(BackwardHook* watch) {

@@ -17,9 +17,7 @@
 
 #include "core/model_options.h"
 #include "hf/model_config.h"
-#include "hf/work.h"
-#include "model/backward_hook.h"
-#include "model/block_weights.h"
+#include "hf/parameters.h"
 #include "model/head/head.h"
 #include "model/tensor/bf16_copy.h"
 
@@ -74,6 +72,15 @@ class KvCache {
   virtual int64_t free_tokens() const { return std::numeric_limits<int64_t>::max(); }
 };
 
+// Called before and after each block's backward. ZeRO-2 uses it to move gradients in and out
+// (sharding/sharded_gradients.h).
+class BackwardHook {
+ public:
+  virtual ~BackwardHook() = default;
+  virtual void before(size_t layer) = 0;
+  virtual void after(size_t layer) = 0;
+};
+
 // Weights, what they are computed with, and where: a Forward and a Head, chosen when the model is made
 // (model/transformer.cpp). Checks what it is asked and counts it.
 class Model {
@@ -100,7 +107,7 @@ class Model {
   // Whether hidden() takes sequences that go on from others; nothing else does.
   bool shares_prefixes() const;
   Head& head() { return *head_; }
-  // All it was asked to compute so far (hf/work.h).
+  // All it was asked to compute so far (hf/parameters.h).
   Work work() const;
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   std::vector<NamedTensor> parameters();
@@ -115,15 +122,8 @@ class Model {
   // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
   // none. Empty where the backward is autograd's, which calls no hook.
   std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* watch);
-  // Passes ask `blocks` for each block from now on; null: all is here. False, and nothing changes, where autograd keeps
-  // what it reads. Models that share the weights (base()) and are made later ask as well.
-  bool set_block_weights(BlockWeights* blocks);
-  // Asks for the blocks that a forward pass of another rank asks for, and those of its backward pass: of a rank that
-  // has nothing to pass then. `between` (may be empty) is called for each block of the backward pass.
-  void accompany_forward();
-  void accompany_backward(const std::function<void(size_t layer)>& between);
   // Of trained parameters, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values
-  // are read. In f32 those whose leaves lie apart (ModelOptions::blocks_apart).
+  // are read.
   std::vector<Bf16Copy> bf16_copies();
   // To be called when weights have been updated in place, before they are used.
   void refresh();

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "hf/kernel_shapes.h"
+#include "hf/model_config.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/forward.h"
 #include "model/tensor/stream.h"

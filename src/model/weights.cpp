@@ -28,8 +28,14 @@ constexpr uint64_t kAdapterStream = 0x4c6f5241;  // of the first A's initial val
 // "model.layers.3.mlp.up_proj" -> "up_proj"
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
+// Where the system gives them on request: decoding a few responses reads all weights in every step, which took a
+// seventh longer on pages of 4 KiB.
 at::Tensor in_huge_pages(at::Tensor fresh) {
-  use_huge_pages(fresh);
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  if (!fresh.is_cpu()) return fresh;
+  const auto begin = reinterpret_cast<uintptr_t>(fresh.mutable_data_ptr());
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage, end = (begin + fresh.nbytes()) / kPage * kPage;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
   return fresh;
 }
 
@@ -47,7 +53,7 @@ class Allocator {
   Matrix matrix(const std::string& module, int64_t rows, int64_t columns) {
     Matrix m;
     m.compute = in_huge_pages(at::empty({rows, columns}, of(type())));
-    m.leaf = leaf_of(module, m.compute, false);
+    m.leaf = leaf_of(module, m.compute);
     return m;
   }
 
@@ -61,12 +67,12 @@ class Allocator {
     linear.weight = in_huge_pages(at::empty({rows, inputs}, of(type())));
     if (bias) linear.bias = at::empty({rows}, of(at::kFloat));
     for (const BlockParameter& parameter : parts) {
-      const std::string module = prefix + parameter.name.hf;
+      const std::string module = prefix + parameter.name;
       const int64_t count = parameter.rows;
       Linear::Part& part = linear.parts.emplace_back();
       part.first = first;
       part.count = count;
-      part.weight = leaf_of(module, linear.weight.narrow(0, first, count), options_.blocks_apart);
+      part.weight = leaf_of(module, linear.weight.narrow(0, first, count));
       if (bias) part.bias = own(module, ".bias", linear.bias.narrow(0, first, count).detach());
       part.adapter = adapter(module, count, inputs);
       first += count;
@@ -83,11 +89,11 @@ class Allocator {
     return is_saved_whole(options_.lora, module);
   }
 
-  at::Tensor leaf_of(const std::string& module, const at::Tensor& compute, bool apart) {
-    const bool copied = trains(module) && (apart || compute.scalar_type() != at::kFloat);
+  at::Tensor leaf_of(const std::string& module, const at::Tensor& compute) {
+    const bool copied = trains(module) && compute.scalar_type() != at::kFloat;
     const at::Tensor leaf =
         own(module, ".weight", copied ? at::empty(compute.sizes(), of(at::kFloat)) : compute.detach());
-    if (copied) to_.copies.push_back({leaf, compute, 1, apart});
+    if (copied) to_.copies.push_back({leaf, compute, 1});
     if (copied && !masters_) drop_values(leaf);
     return leaf;
   }
@@ -156,7 +162,7 @@ std::vector<std::string> matrices_of_blocks(const ModelConfig& config) {
 std::vector<std::string> other_modules(const ModelConfig& config) {
   std::vector<std::string> names = {"lm_head", "embed_tokens", "norm"};
   visit_block(config, [&](const BlockParameter& p) {
-    if (p.is_norm()) names.push_back(last_part(p.name.hf));
+    if (p.is_norm()) names.push_back(last_part(p.name));
   });
   return names;
 }
@@ -207,7 +213,7 @@ void make_layer(Allocator& make, const std::string& prefix, const std::vector<Bl
     end = i + 1;
     const BlockParameter& p = parameters[i];
     if (p.is_norm()) {
-      layer.norm(p.part) = make.vector(prefix + p.name.hf, ".weight", p.columns);
+      layer.norm(p.part) = make.vector(prefix + p.name, ".weight", p.columns);
       continue;
     }
     Linear& linear = layer.linear(p.part);
@@ -218,16 +224,6 @@ void make_layer(Allocator& make, const std::string& prefix, const std::vector<Bl
 }
 
 }  // namespace
-
-// Where the system gives them on request: decoding a few responses reads all weights in every step, which took a
-// seventh longer on pages of 4 KiB.
-void use_huge_pages(const at::Tensor& fresh) {
-  constexpr uintptr_t kPage = uintptr_t{2} << 20;
-  if (!fresh.is_cpu()) return;
-  const auto begin = reinterpret_cast<uintptr_t>(fresh.mutable_data_ptr());
-  const uintptr_t first = (begin + kPage - 1) / kPage * kPage, end = (begin + fresh.nbytes()) / kPage * kPage;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-}
 
 at::Tensor& Layer::norm(BlockPart part) {
   switch (part) {

@@ -13,8 +13,6 @@
 #include "core/model_options.h"
 #include "hf/adapter.h"
 #include "hf/block_spec.h"
-#include "model/backward_hook.h"
-#include "model/block_weights.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
 
@@ -52,23 +50,9 @@ struct Weights {
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
   std::vector<Bf16Copy> copies;         // of matrices, adapters not among them
   BackwardHook* watch = nullptr;        // told by backward passes that are written by hand
-  BlockWeights* blocks = nullptr;       // null: all matrices are here
 
-  // Block `layer` of a forward or of a backward pass, whose matrices are here from now on until another one is asked
-  // for.
-  const Layer& block(size_t layer) const { return asked(layer, false); }
-  const Layer& block_going_back(size_t layer) const { return asked(layer, true); }
   void refresh();
-
- private:
-  const Layer& asked(size_t layer, bool back) const {
-    if (blocks != nullptr) blocks->need(layer, back);
-    return layers[layer];
-  }
 };
-
-// Asks for huge pages for memory of the CPU that has just been taken and not yet been written.
-void use_huge_pages(const at::Tensor& fresh);
 
 // Those of a block that are trained.
 std::vector<at::Tensor> trained_leaves(const Layer& layer);

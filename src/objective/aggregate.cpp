@@ -28,13 +28,12 @@ void count(Denominators& total, int64_t group, double weight) {
   total.group_tokens[group] += weight;
 }
 
-// m_it of every token, [n]: 0 where the loss or objective.reject leaves it out.
-std::vector<float> counted_tokens(const LossInput& in, std::span<const uint8_t> rejected, size_t n) {
+// m_it of every token, [n]: 0 where the loss leaves it out.
+std::vector<float> counted_tokens(const LossInput& in, size_t n) {
   UCAS_CHECK(in.mark.empty() || in.mark.size() == n, "marks and tokens differ in number");
   std::vector<float> counted(n, 1.0f);
   for (size_t t = 0; t < n; ++t) {
-    bool unmarked = in.only_marked && !in.mark.empty() && in.mark[t] == 0;
-    if (unmarked || (!rejected.empty() && rejected[t] != 0)) counted[t] = 0;
+    if (in.only_marked && !in.mark.empty() && in.mark[t] == 0) counted[t] = 0;
   }
   return counted;
 }
@@ -51,7 +50,7 @@ std::span<const T> part_of(const std::vector<T>& whole, int64_t first, size_t n)
 
 // The losses of tokens, before aggregation.
 void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in,
-                    std::span<const float> factor, std::span<const uint8_t> rejected, LossOutput& out) {
+                    std::span<const float> factor, LossOutput& out) {
   size_t n = in.logprob.size();
   UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
              "spans differ in length");
@@ -62,26 +61,10 @@ void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, Lo
   std::ranges::fill(out.clipped, uint8_t{0});
   out.absolute_drift = false;
   in.objective = &objective;
-  in.rejected = rejected;
   loss.token_loss(in, out);
   for (size_t t = 0; t < factor.size(); ++t) {
     for (auto values : out.numbers()) values[t] *= factor[t];
   }
-}
-
-// The counts that a micro-batch's weights divide by, and the factor on top.
-struct Share {
-  Denominators counts;
-  double factor = 1;
-};
-Share share_of(const ObjectiveConfig& objective, const LossInput& in, std::span<float> counted,
-               const Denominators& total) {
-  if (objective.accumulation == Accumulation::exact) return {total, 1};
-  Share share;
-  share.counts.norm_length = total.norm_length;
-  for (const Sequence& s : in.sequences) count(share.counts, s.group, sum(of(counted, s)));
-  share.factor = share.counts.rows / total.rows;
-  return share;
 }
 
 // Plain means over the counted tokens of a sequence.
@@ -135,9 +118,7 @@ LossOutput LossBuffer::view(int64_t tokens) {
 
 void select_tokens(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {
   UCAS_CHECK(mark.size() == in.logprob.size(), "marks and tokens differ in number");
-  RolloutCorrection correction = correction_of(objective, in);
   in.objective = &objective;
-  in.rejected = correction.rejected;
   std::ranges::fill(mark, uint8_t{0});
   loss.select(in, mark);
 }
@@ -147,7 +128,7 @@ Denominators denominators(const ObjectiveConfig& objective, const LossInput& who
   total.norm_length = objective.norm_length > 0 ? objective.norm_length : static_cast<double>(response_limit);
   int64_t n = 0;
   for (const Sequence& s : whole_mini.sequences) n = std::max(n, s.first + s.length);
-  std::vector<float> counted = counted_tokens(whole_mini, correction_of(objective, whole_mini).rejected, n);
+  std::vector<float> counted = counted_tokens(whole_mini, n);
   for (const Sequence& s : whole_mini.sequences) count(total, s.group, sum(of(counted, s)));
   return total;
 }
@@ -185,12 +166,10 @@ void aggregation_weights(Aggregation aggregation, const Denominators& total, int
 
 TokenShares token_shares(const ObjectiveConfig& objective, const LossInput& micro, const Denominators& total) {
   TokenShares shares{.token_count = total.token_count, .correction = correction_of(objective, micro)};
-  shares.counted = counted_tokens(micro, shares.correction.rejected, micro.old_logprob.size());
+  shares.counted = counted_tokens(micro, micro.old_logprob.size());
   shares.weight = shares.counted;
-  Share share = share_of(objective, micro, shares.weight, total);
-  shares.factor = share.factor;
   for (const Sequence& s : micro.sequences) {
-    aggregation_weights(objective.aggregation, share.counts, s.group, of(shares.weight, s));
+    aggregation_weights(objective.aggregation, total, s.group, of(shares.weight, s));
   }
   return shares;
 }
@@ -198,14 +177,13 @@ TokenShares token_shares(const ObjectiveConfig& objective, const LossInput& micr
 void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& part,
                          const TokenShares& shares, int64_t first, LossOutput& out, LossMetrics& metrics) {
   const size_t n = part.logprob.size();
-  run_token_loss(loss, objective, part, part_of(shares.correction.weight, first, n),
-                 part_of(shares.correction.rejected, first, n), out);
+  run_token_loss(loss, objective, part, part_of(shares.correction.weight, first, n), out);
   UCAS_CHECK(objective.kl_coeff == 0 || part.ref_logprob.size() == n, "a KL loss needs the reference");
   const std::span<const float> counted = part_of(shares.counted, first, n), weight = part_of(shares.weight, first, n);
   for (const Sequence& s : part.sequences) {
     note_tokens(part, out, s, counted, shares.token_count, metrics);
     for (int64_t t = s.first; t < s.first + s.length; ++t) {
-      weigh_token(objective, part, out, t, weight[t] * shares.factor, metrics);
+      weigh_token(objective, part, out, t, weight[t], metrics);
     }
   }
 }

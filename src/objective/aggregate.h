@@ -1,7 +1,7 @@
 // From per-token losses to the loss of a mini-batch (Eq. 1, 4, 11), exactly, however the mini-batch is cut into
 // micro-batches: each token gets a weight w_it with  loss = sum_it w_it loss_it,  and w_it depends on counts over the
 // whole mini-batch only. With m_it = 1 where the token counts (all do, but for losses that select), M_i = sum_t m_it,
-// n = responses with M_i > 0, rows = all responses and const = the norm length:
+// n = responses with M_i > 0, rows = all responses and const = the response limit:
 //
 //   token_mean               w_it = m_it / sum_i M_i
 //   seq_mean_token_mean      w_it = m_it / (n M_i)
@@ -11,9 +11,6 @@
 //   group_token_mean         w_it = m_it / (groups sum_{j in its group} M_j)
 //                                                           Eq. 4, 11: a token mean per prompt, then the mean over
 //                                                           prompts with a counted token
-//
-// With accumulation = verl_legacy the counts are those of the micro-batch, and w_it is further multiplied by
-// rows_micro / rows_mini: what verl's classic actor does, which depends on how the mini-batch is cut.
 //
 // Use, for one mini-batch:
 //   Denominators total = denominators(objective, whole_mini, response_limit);   // summed over ranks by +=
@@ -29,8 +26,8 @@
 #include <span>
 #include <vector>
 
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/loss.h"
+#include "objective/loss/rollout_correction.h"
 
 namespace ucas {
 
@@ -39,7 +36,7 @@ struct Denominators {
   double token_count = 0;                  // counted tokens
   double sequences = 0;                    // responses with at least one counted token
   double rows = 0;                         // all responses, empty ones too
-  double norm_length = 0;                  // objective.norm_length, or the response limit
+  double norm_length = 0;                  // the response limit
   std::map<int64_t, double> group_tokens;  // counted tokens of each group (Sequence::group) that has one
   Denominators& operator+=(const Denominators& other);
 };
@@ -61,8 +58,7 @@ struct LossMetrics {
 // What is known of a micro-batch's tokens before their log-probs are.
 struct TokenShares {
   std::vector<float> counted;    // [n] m_it
-  std::vector<float> weight;     // [n] w_it, but for `factor`
-  double factor = 1;             // rows_micro / rows_mini of verl_legacy
+  std::vector<float> weight;     // [n] w_it
   double token_count = 0;        // of the mini-batch
   RolloutCorrection correction;  // of the whole sequences
 };

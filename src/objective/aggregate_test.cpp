@@ -66,7 +66,6 @@ TEST(objective, the_gradient_does_not_depend_on_the_micro_batch_size) {
       objective.aggregation = aggregation;
       objective.entropy_coeff = 0.01;
       objective.tis = Tis::token;
-      objective.reject = Reject::token_ratio;
       LossCase mini = random_mini(3, 23);
       auto whole = run_objective(method, objective, mini, 0, 12);
       for (size_t size : {1, 2, 7}) {
@@ -124,25 +123,6 @@ TEST(objective, the_gradient_is_the_derivative_of_the_loss) {
       EXPECT_GT(compared, 4 * edges);
     }
   });
-}
-
-TEST(objective, verls_legacy_accumulation_depends_on_the_cut) {
-  // Token losses 1 .. 9 in rows of 3, 2, 3 and 1: the mean is 5; the mean of the means of two halves is 5.25.
-  LossCase mini;
-  mini.add({0, 0, 0}, {0, 0, 0}, {0, 1, 2});
-  mini.add({0, 0}, {0, 0}, {3, 4});
-  mini.add({0, 0, 0}, {0, 0, 0}, {5, 6, 7});
-  mini.add({0}, {0}, {8});
-  auto method = testing::make_fixed_loss({1, 2, 3, 4, 5, 6, 7, 8, 9});
-  ObjectiveConfig objective;
-  for (size_t micro : {0, 1, 2, 3}) EXPECT_NEAR(run_objective(*method, objective, mini, micro).loss, 5, 1e-6);
-  objective.accumulation = Accumulation::verl_legacy;
-  EXPECT_NEAR(run_objective(*method, objective, mini, 0).loss, 5, 1e-6);
-  auto halves = run_objective(*method, objective, mini, 2);
-  EXPECT_NEAR(halves.loss, 5.25, 1e-6);
-  EXPECT_NEAR(halves.metrics.pg_loss, 5.25, 1e-6);
-  EXPECT_NEAR(halves.d_logprob[0], 0.5 / 5, 1e-7);
-  EXPECT_NEAR(halves.d_logprob[8], 0.5 / 4, 1e-7);
 }
 
 TEST(objective, an_entropy_bonus_reaches_tokens_of_advantage_zero) {
@@ -239,19 +219,6 @@ TEST(objective, the_group_token_mean_weighs_each_prompt_the_same_whatever_its_le
     EXPECT_FLOAT_EQ(result.d_logprob.front(), 0.5f / 100);
     EXPECT_FLOAT_EQ(result.d_logprob.back(), 0.5f / 300);
   }
-}
-
-TEST(objective, a_prompt_of_rejected_tokens_is_none_of_the_group_token_mean) {
-  LossCase mini;
-  mini.add({-1, -1}, {-1, -1}, {1, 1});
-  mini.add({-1, -1}, {-1, -1}, {1, 1});
-  mini.sequences[1].group = 1;
-  mini.rollout_logprob[2] = mini.rollout_logprob[3] = -9;  // all of the second prompt
-  ObjectiveConfig objective;
-  objective.aggregation = Aggregation::group_token_mean;
-  objective.reject = Reject::token_ratio;
-  EXPECT_EQ(run_objective(*make_method("grpo"), objective, mini, 0).d_logprob,
-            (std::vector<float>{-0.5f, -0.5f, 0, 0}));
 }
 
 TEST(objective, papers_means_are_per_prompt_and_the_released_ones_per_token) {

@@ -26,62 +26,32 @@ enum class Aggregation {
 enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
 // What is done about a sampler whose probabilities differ from the trainer's
-// (objective/correction/rollout_correction.h).
+// (objective/loss/rollout_correction.h).
 enum class Tis { off, token, sequence, sequence_mask };
-enum class SamplerDistribution {
-  whole,
-  sampled
-};  // which of the sampler's two log-probs they take, where it truncates
-enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3, sequence_k3 };
-
-// How micro-batches add up: exactly, or as verl's classic actor weighs them (objective/aggregate.h).
-enum class Accumulation { exact, verl_legacy };
 
 // Dynamic sampling: what a prompt's responses are compared by, and what happens until enough prompts passed
 // (objective/filter/dynamic_sampling.h).
 enum class KeepMetric { acc, score, reward };
 enum class KeepOrder { refill, prefer };
 
-// How the weight of a KL goes from its first value to another over the steps of a run.
-enum class KlForm { constant, linear, cosine };
-constexpr std::array<const char*, 3> names(KlForm) { return {"constant", "linear", "cosine"}; }
-struct KlSchedule {
-  KlForm form = KlForm::constant;
-  double end = 0;     // the weight from step `steps` + 1 on
-  int64_t steps = 0;  // over so many rollout steps
-  void fields(Fields& f);
-  // What is wrong with it, under the name of its section; "" if nothing is.
-  std::string refusal(const std::string& section) const;
-  // Of a step, 1 the first, where the run begins with `first`.
-  double weight(double first, int64_t step) const;
-  bool ever(double first) const { return first > 0 || (form != KlForm::constant && end > 0); }
-};
-
 struct ObjectiveConfig {
   double clip_low = 0.2;   // eps_low
   double clip_high = 0.2;  // eps_high
   double dual_clip = 3.0;  // c > 1; 0 = off
   Aggregation aggregation = Aggregation::token_mean;
-  double norm_length = 0;       // constant of the ..._norm aggregations; 0 = the response limit
-  double entropy_coeff = 0;     // entropy bonus
-  double entropy_target = 0;    // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
-  double entropy_step = 0.005;  // by so much per rollout step
-  double kl_coeff = 0;          // KL loss against the frozen reference
+  double norm_length = 0;     // no option: constant of the ..._norm aggregations; 0 = the response limit
+  double entropy_coeff = 0;   // entropy bonus
+  double entropy_target = 0;  // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
+  double kl_coeff = 0;        // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
-  KlSchedule kl_schedule = {};
   bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G
   KeepMetric keep_metric = KeepMetric::acc;  // what must differ in such a group: verdict, score, or shaped reward
   double keep_low = 0, keep_high = 1;        // PRIME: train only on prompts with a mean accuracy within, ends included
-  bool keep_untruncated = false;             // PRIME in verl: and without a response at the length limit
-  KeepOrder keep_order = KeepOrder::refill;  // until enough pass, or those that pass first and others after them
-  Tis tis = Tis::off;                        // truncated importance sampling: weights from old and rollout log-probs
-  double tis_cap = 2;                        // C, where a weight is cut, or its sequence left out (sequence_mask)
-  Reject reject = Reject::off;               // leaves tokens or responses out, from the same log-probs
-  double reject_low = 0.5;                   // a ratio below is rejected; no meaning for k3
-  double reject_high = 2;                    // a ratio or k3 above is rejected
-  SamplerDistribution correct_by =
-      SamplerDistribution::whole;  // what TIS and rejection compare old with, under top-p or top-k
-  Accumulation accumulation = Accumulation::exact;
+  bool keep_untruncated = false;             // no option, of PRIME in verl: and without a response at the length limit
+  KeepOrder keep_order =
+      KeepOrder::refill;  // no option: until enough pass, or those that pass first and others after them
+  Tis tis = Tis::off;     // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;     // no option: C, where a weight is cut, or its sequence left out (sequence_mask)
   void fields(Fields& f);
   void validate() const;  // cross-field errors
 };

@@ -147,8 +147,6 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
     const bool hidden = p.module.find(".layers.") != std::string::npos;
     m.largest = std::max(m.largest, elements);
     m.weights += elements * (p.rows > 0 ? E : kF32);
-    if (hidden && p.rows > 0) m.blocks += elements * E;
-    if (hidden && p.rows > 0 && trains) m.trained_blocks += elements;
     if (trains && p.rows > 0 && E != kF32) m.masters += kF32 * elements;
     if (trains && (head || p.module != "lm_head"))
       count_trained(m, optimizer, p.rows, p.columns, hidden, layers, E != kF32);

@@ -17,13 +17,11 @@ namespace ucas {
 
 // What is held of a model all the time.
 struct ModelMemory {
-  int64_t weights = 0;         // what GEMMs read, and all that is f32 anyway
-  int64_t blocks = 0;          // of these, matrices of blocks as GEMMs read them
-  int64_t trained_blocks = 0;  // elements of those that are trained
-  int64_t masters = 0;         // f32 leaves of trained matrices, adapters too, beside their bf16 copies
-  int64_t adapter = 0;         // low-rank matrices and their copies, but for masters
-  int64_t gradients = 0;       // f32, from the first backward pass of a step to its last update
-  int64_t passing = 0;         // of these, what a backward pass has at once: those outside of blocks, and of one block
+  int64_t weights = 0;    // what GEMMs read, and all that is f32 anyway
+  int64_t masters = 0;    // f32 leaves of trained matrices, adapters too, beside their bf16 copies
+  int64_t adapter = 0;    // low-rank matrices and their copies, but for masters
+  int64_t gradients = 0;  // f32, from the first backward pass of a step to its last update
+  int64_t passing = 0;    // of these, what a backward pass has at once: those outside of blocks, and of one block
   int64_t moments = 0;
   int64_t largest = 0;          // elements of the largest tensor
   int64_t largest_trained = 0;  // and of the largest that is trained

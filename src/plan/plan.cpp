@@ -99,7 +99,7 @@ class Planner {
     policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
-    weights();
+    always("weights", policy_.weights, str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype)));
     optimizer_kept("masters", policy_.masters, "f32 of the trained matrices", true);
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
@@ -114,23 +114,6 @@ class Planner {
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
-  // By update.shard = "weights" a rank has all matrices of blocks while it loads and samples, or hands them over, else
-  // one block, and on a CPU the one that is on its way, beside its share: the masters, or f32 leaves apart, or without
-  // either its part as GEMMs read it (sharding/sharded_weights.h).
-  void weights() {
-    const std::string note = str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype));
-    if (!by_block()) return always("weights", policy_.weights, note);
-    const int64_t layers = m_.policy.num_hidden_layers, at_once = std::min<int64_t>(layers, gpu_ > 0 ? 1 : 2);
-    auto& bytes = part("weights", str(note, at_once == 1 ? ", or a block of " : ", or two blocks of ", layers));
-    bytes.assign(kPhases, policy_.weights - policy_.blocks + policy_.blocks / layers * at_once);
-    bytes[kLoad] = bytes[kGenerate] = policy_.weights;
-    const int64_t E = is_bf16() ? 2 : 4, trained = E * policy_.trained_blocks;
-    const bool by_masters = is_bf16() && !offload_;
-    const int64_t kept = policy_.blocks - (by_masters ? trained : 0);
-    if (kept > 0) shared_kept("share of weights", kept, "of blocks");
-  }
-  bool by_block() const { return c_.update.shard == Shard::weights && ranks_ > 1; }
-
   // Of what a model trains: what a rank keeps from update to update of a step, what a backward pass has beside that,
   // and buffers of what travels (sharding/sharded_gradients.h).
   struct Gradients {
@@ -140,13 +123,11 @@ class Planner {
   Gradients gradients_of(const ModelMemory& m, Shard shard) const {
     const bool micro = c_.update.reduce == Reduce::micro, several = ranks_ > 1;
     if (!several) return {m.gradients, micro ? m.passing : 0, 0, micro ? ", and a block's of a micro-batch" : ""};
-    const bool halves = c_.update.wire == Wire::bf16;  // two buffers, of which all-reduce has small ones
-    const int64_t in_bf16 = halves ? std::min(m.gradients, 4 * kExchangeElements) : 0;
-    if (!micro && shard == Shard::moments) return {.always = m.gradients, .exchanged = in_bf16};
+    if (!micro && shard == Shard::moments) return {.always = m.gradients};
     const int64_t own = share(m.gradients), all = shard == Shard::moments ? m.gradients : m.passing;
     const std::string note =
         str(", 1 / ", ranks_, shard == Shard::moments ? " and all of a micro-batch" : " and a block");
-    if (!micro) return {own, all - share(all), in_bf16, note};
+    if (!micro) return {own, all - share(all), 0, note};
     return {own, all, 2 * std::min(all, 4 * kExchangeElements), note};
   }
 
@@ -312,7 +293,7 @@ class Planner {
     const int64_t saves = t.save_freq == 0 ? 1 : d.steps_known ? (steps + t.save_freq - 1) / t.save_freq : t.keep + 1;
     d.checkpoints = std::min(saves, t.keep + 1) + (t.best_metric.empty() ? 0 : 1);
     const int64_t tokens = c_.data.train_batch_size * c_.rollout.n * c_.rollout.response_length;
-    const int64_t signalled = t.stored_signal_tokens > 0 ? std::min(tokens, t.stored_signal_tokens) : tokens;
+    const int64_t signalled = std::min(tokens, kStoredSignalTokens);
     const int64_t files = t.stored_signals > 0 ? 1 + steps / t.stored_signals : 0;
     const int64_t shown = t.stored_prompts * std::min(t.stored_responses, c_.rollout.n) * c_.rollout.response_length;
     d.records = files * signalled * kSignalLine + steps * (shown * kResponseLine + 4096);

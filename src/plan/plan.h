@@ -24,8 +24,7 @@ struct PlannedModels {
   int64_t ranks = 1;            // processes: each samples its share and keeps its share of the moments (ZeRO-1)
   // Bytes that tensors may take of a GPU: keys and values take 3/4 of what stays free, the host's parts are left out.
   int64_t gpu = 0;
-  int64_t driver = 0;   // bytes of a GPU that no tensor has: driver_memory() of plan/step_time.h
-  bool kernels = true;  // a GPU runs this program's own (model/tensor/stream.h), for models that suit them
+  int64_t driver = 0;  // bytes of a GPU that no tensor has: driver_memory() of plan/step_time.h
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.
@@ -64,11 +63,6 @@ struct MemoryPlan {
   std::string peak_words(size_t parts = 4) const;
 };
 
-// Why a training refuses update.shard = "weights"; "": it takes it.
-std::string why_not_by_weights(const TrainConfig& config, const PlannedModels& models);
-// Where update.shard is "auto": sets what the plan of a rank fits `memory` bytes with, moments, gradients or, where a
-// training takes it, weights, and gives one line about it; else "". A function of config, models and `memory` alone.
-std::string decide_shard(TrainConfig& config, const PlannedModels& models, int64_t memory);
 MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models);
 
 // A change that ends nearer to the limit than this is none: what a plan is off by, and what else a device holds, is

@@ -192,15 +192,6 @@ TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_
   EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 8 * kExchangeElements) << "two buffers of 64 MiB";
 }
 
-TEST(memory_plan, gradients_that_travel_in_bf16_take_two_buffers) {
-  TrainConfig c = small_training();
-  c.update.wire = Wire::bf16;
-  PlannedModels models = models_of(c);
-  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 0) << "alone nothing travels";
-  models.ranks = 4;
-  EXPECT_EQ(bytes_of(plan_memory(c, models), "exchange", "update"), 4 * small().parameter_count());
-}
-
 TEST(memory_plan, ranks_share_masters_and_moments_in_every_phase) {
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
@@ -273,94 +264,6 @@ TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_witho
   EXPECT_FALSE(plan_memory(c, models).offloads) << "it would not help";
   models.gpu = 0;
   EXPECT_FALSE(plan_memory(c, models).offloads) << "a CPU";
-}
-
-// A block at a time, beside a share: of masters where there are some, of leaves or frozen matrices where there are
-// none.
-TEST(memory_plan, ranks_share_the_weights_of_blocks_but_where_they_load_and_sample) {
-  TrainConfig c = small_training();
-  c.update.shard = Shard::weights;
-  const int64_t layers = small().num_hidden_layers;
-  for (const bool bf16 : {false, true}) {
-    for (const bool adapter : {false, true}) {
-      c.dtype = bf16 ? Dtype::bf16 : Dtype::f32;
-      c.lora.rank = adapter ? 4 : 0;
-      PlannedModels models = models_of(c);
-      if (adapter) models.options.trained = Trained::adapter;
-      const ModelMemory m = model_memory(small(), models.options, nullptr);
-      ASSERT_GT(m.blocks, 0);
-      EXPECT_EQ(bytes_of(plan_memory(c, models), "weights", "update"), m.weights) << "one process";
-      models.ranks = 4;
-      const MemoryPlan plan = plan_memory(c, models);
-      for (const char* phase : {"load", "generate"}) EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights);
-      for (const char* phase : {"score", "update", "save"})
-        EXPECT_EQ(bytes_of(plan, "weights", phase), m.weights - m.blocks + 2 * m.blocks / layers) << phase;
-      models.gpu = int64_t{1} << 40;
-      EXPECT_EQ(bytes_of(plan_memory(c, models), "weights", "update"), m.weights - m.blocks + m.blocks / layers)
-          << "a GPU gets none ahead";
-      const bool by_masters = bf16 && !adapter;
-      EXPECT_EQ(bytes_of(plan, "share of weights", "score"), by_masters ? 0 : (m.blocks + 3) / 4);
-    }
-  }
-}
-
-TEST(shard_choice, is_the_first_whose_plan_fits) {
-  TrainConfig c = small_training();
-  c.dtype = Dtype::bf16;
-  PlannedModels models = models_of(c);
-  models.policy.num_hidden_layers = 200;
-  models.ranks = 8;
-  const auto peak = [&](Shard shard, Offload offload = Offload::none) {
-    TrainConfig tried = c;
-    tried.update.shard = shard;
-    tried.update.offload = offload;
-    return plan_memory(tried, models).peak();
-  };
-  const auto chosen = [&](int64_t memory) {
-    TrainConfig tried = c;
-    tried.update.shard = Shard::automatic;
-    EXPECT_NE(decide_shard(tried, models, memory), "");
-    return word_of(tried.update.shard);
-  };
-  const int64_t moments = peak(Shard::moments), gradients = peak(Shard::gradients), weights = peak(Shard::weights);
-  ASSERT_LT(gradients, moments);
-  ASSERT_LE(weights, gradients);
-  EXPECT_EQ(chosen(moments), "moments");
-  EXPECT_EQ(chosen(moments - 1), "gradients");
-  EXPECT_EQ(chosen(gradients - 1), "weights");
-  EXPECT_EQ(chosen(1), "weights") << "the smallest where none fits";
-  models.gpu = 1;
-  EXPECT_EQ(chosen(1), "weights") << "on a GPU, too";
-  const auto line_of = [&](const PlannedModels& of) {
-    TrainConfig tried = c;
-    tried.update.shard = Shard::automatic;
-    const std::string line = decide_shard(tried, of, 1);
-    EXPECT_EQ(tried.update.shard, Shard::gradients) << line;
-    return line;
-  };
-  const std::string nothing_fits =
-      "\"auto\": gradients, the smallest, though its plan does not fit 1 B; not \"weights\": ";
-  PlannedModels other = models;
-  other.kernels = false;
-  EXPECT_NE(line_of(other).find(nothing_fits), std::string::npos) << line_of(other);
-  other = models;
-  other.policy.head_dim = 12;
-  EXPECT_NE(line_of(other).find("a width of it is no multiple of 8"), std::string::npos) << line_of(other);
-  other.gpu = 0;
-  TrainConfig on_cpu = c;
-  on_cpu.update.shard = Shard::automatic;
-  decide_shard(on_cpu, other, 1);
-  EXPECT_EQ(on_cpu.update.shard, Shard::weights) << "a CPU's forward takes any width";
-  c.dtype = Dtype::f32;
-  EXPECT_NE(line_of(models).find("they are for dtype"), std::string::npos) << "as a GPU without bf16 does";
-  c.dtype = Dtype::bf16;
-  models.gpu = 0;
-  c.reference.sync_steps = 1;
-  c.objective.kl_coeff = 0.1;
-  EXPECT_EQ(chosen(1), "gradients") << "a reference that moves";
-  models.ranks = 1;
-  EXPECT_EQ(chosen(1), "moments");
-  EXPECT_EQ(decide_shard(c, models, 1), "") << "not asked";
 }
 
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {

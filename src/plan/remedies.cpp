@@ -31,13 +31,10 @@ Change recompute(Recompute to) {
 }
 
 // Of several ranks.
-Change share(Shard what, const PlannedModels& models) {
-  return [what, &models](TrainConfig& c) {
-    if (c.update.shard >= what) return std::string();
-    if (what == Shard::weights && !why_not_by_weights(c, models).empty()) return std::string();
-    c.update.shard = what;
-    return str("update.shard = ", word_of(what));
-  };
+std::string share_gradients(TrainConfig& c) {
+  if (c.update.shard == Shard::gradients) return "";
+  c.update.shard = Shard::gradients;
+  return "update.shard = gradients";
 }
 
 // On a GPU; the same bits, and a copy over its link in each update.
@@ -88,9 +85,8 @@ std::string lora(TrainConfig& c) {
 // From what changes no result to what does.
 std::vector<Change> changes(const PlannedModels& models) {
   std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
-  if (models.ranks > 1) list.push_back(share(Shard::gradients, models));
+  if (models.ranks > 1) list.emplace_back(share_gradients);
   if (models.gpu > 0) list.emplace_back(offload);
-  if (models.ranks > 1) list.push_back(share(Shard::weights, models));
   for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
                                moments(MomentType::int8), Change(bf16), Change(lora)}) {
     list.push_back(change);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "plan/model_memory.h"
 #include "results/table.h"
 #include "sampling/engine_room.h"
@@ -138,8 +138,7 @@ class TimePlanner {
         c_.rollout.old_log_prob == OldPolicy::sampler && d_.memory == 0 && !needs_.tail_confidence && !needs_.margin;
     const double mine = trained_ / static_cast<double>(m_.ranks);
     const double scored = said ? trained_ / static_cast<double>(kCheckedOf) : mine;
-    score_ = pass(m_.policy, scored, 1, 1, d_.forward);
-    phase("score", score_,
+    phase("score", pass(m_.policy, scored, 1, 1, d_.forward),
           said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "");
     if (needs_.teacher) phase("teacher", pass(m_.teacher, mine, 1, 1, d_.forward), "");
     if (needs_.reference) phase("reference", pass(m_.policy, mine, 1, 1, d_.forward), "");
@@ -183,8 +182,7 @@ class TimePlanner {
       phase("selection", epochs * pass(m_.policy, trained_ / ranks_, 1, 1, d_.forward),
             "by the policy before each update");
     const double used = used_by_waves(updates_ / epochs);
-    update_ = epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update) / used;
-    phase("update", update_,
+    phase("update", epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update) / used,
           str(std::llround(updates_), updates_ == 1 ? " update" : " updates",
               used < 1 ? str("; waves of micro-batches use ", percent(used, 0), " of the ranks' time") : ""));
     // Gradients are written, summed and read, weights read and written with their copies, moments read and written.
@@ -225,34 +223,6 @@ class TimePlanner {
     return trained * gradients + (trained - static_cast<double>(m.masters) / 2) * updates;  // masters travel in bf16
   }
 
-  // By update.shard = "weights": blocks for each pass, of scores one, of an update one for forward and one for
-  // backward, and all of them for sampling; in return none of those that are trained are broadcast after an update.
-  double of_blocks(const ModelMemory& m) const {
-    if (!by_block()) return 0;
-    const double passes = backward_passes(static_cast<double>(c_.update.epochs), updates_);
-    const double broadcast = static_cast<double>(m.trained_blocks) * element() * updates_;
-    return static_cast<double>(m.blocks) * (score_passes() + 2 * passes + 1) - broadcast;
-  }
-  bool by_block() const { return c_.update.shard == Shard::weights && ranks_ > 1; }
-  double score_passes() const {
-    return std::ceil(sampled_ / ranks_ * (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens));
-  }
-
-  // Seconds of it that pass beside what is computed, at most: on CPUs a block's weights come while the block before is
-  // computed, and its gradients go while the next one is, so that of a pass all but one block's are beside it.
-  double beside_passes(const ModelMemory& m, double others, double wire) const {
-    if (d_.memory > 0 || !shards_gradients(c_.update.shard)) return 0;
-    const auto layers = static_cast<double>(m_.policy.num_hidden_layers);
-    const double epochs = static_cast<double>(c_.update.epochs), link = d_.link / others;
-    const double each = backward_passes(epochs, updates_) / link;
-    const double weights = by_block() ? static_cast<double>(m.blocks) : 0,
-                 gradients = 4 * wire * static_cast<double>(m.trained_blocks);
-    const double forward = update_ / passes();
-    const double hidden = std::min(score_, score_passes() * weights / link) + std::min(forward, each * weights) +
-                          std::min(update_ - forward, each * (weights + gradients));
-    return hidden * (layers - 1) / layers;
-  }
-
   // Gradients are summed, updated parameters broadcast, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
@@ -262,23 +232,18 @@ class TimePlanner {
     };
     const bool micro = c_.update.reduce == Reduce::micro;
     const double of_policy = passes(c_.update.gradients_by_owner(), static_cast<double>(c_.update.epochs), updates_);
-    const double wire = c_.update.wire == Wire::bf16 ? 0.5 : 1;
     const ModelMemory policy = model_memory(m_.policy, m_.options, &c_.optimizer);
-    double models = bytes_of(policy, wire * of_policy, updates_) + of_blocks(policy);
+    double models = bytes_of(policy, of_policy, updates_);
     const ModelOptions options = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);
-      models += bytes_of(model_memory(m_.critic, options, &needs_.critic->optimizer, false),
-                         wire * passes(micro, 1, updates), updates);
+      models += bytes_of(model_memory(m_.critic, options, &needs_.critic->optimizer, false), passes(micro, 1, updates),
+                         updates);
     }
-    if (needs_.prm)
-      models += bytes_of(model_memory(m_.prm, options, &needs_.prm->optimizer), wire * passes(micro, 1, 1), 1);
+    if (needs_.prm) models += bytes_of(model_memory(m_.prm, options, &needs_.prm->optimizer), passes(micro, 1, 1), 1);
     double rows = sampled_ * r() * kRowBytes / 12;
     const double bytes = others * (models + rows);
-    const double beside = beside_passes(policy, others, wire);
-    phase("exchange", bytes / d_.link - beside,
-          str(human_bytes(bytes), " sent by a rank",
-              beside > 0 ? str("; ", fixed(beside, 3), " s beside passes, at most, are left out") : ""));
+    phase("exchange", bytes / d_.link, str(human_bytes(bytes), " sent by a rank"));
   }
 
   const TrainConfig& c_;
@@ -287,7 +252,7 @@ class TimePlanner {
   const double ranks_;
   const Needs needs_;
   MeanLengths lengths_;
-  double sampled_ = 0, trained_ = 0, updates_ = 0, score_ = 0, update_ = 0;
+  double sampled_ = 0, trained_ = 0, updates_ = 0;
   TimePlan plan_;
 };
 

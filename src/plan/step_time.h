@@ -1,5 +1,5 @@
-// How long a step of a training will take, by a roofline: what each phase computes and reads (hf/work.h), over what a
-// device can do and the share of it that this program was measured to reach. Where responses are as long as
+// How long a step of a training will take, by a roofline: what each phase computes and reads (hf/parameters.h), over
+// what a device can do and the share of it that this program was measured to reach. Where responses are as long as
 // said; validation, checkpoints, grading and what is fetched over a network are not in it.
 // Fed by plan/plan.h's models; read by `ucas plan --gpu`.
 // Threads: any; here_device() uses several.

@@ -120,33 +120,6 @@ TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchang
   EXPECT_LT(plan_memory(c, one).peak(), 80'000'000'000);
 }
 
-// On a link that is slower than everything else it is all of what is computed meanwhile: of an update, of which a third
-// goes forward, and by weights of the scores, too; never at the first block of a pass.
-TEST(step_time, on_cpus_blocks_travel_beside_passes) {
-  TrainConfig c = large_step();
-  Device gpu = gpu_named("h100", Dtype::bf16);
-  gpu.link = 1e3;
-  Device cpu = gpu;
-  cpu.memory = 0;
-  PlannedModels models = of_1_5b(c);
-  models.ranks = 4;
-  const double ahead = static_cast<double>(models.policy.num_hidden_layers - 1) / models.policy.num_hidden_layers;
-  const auto beside = [&](Shard shard) {
-    c.update.shard = shard;
-    return seconds(plan_time(c, models, gpu, {}), "exchange") - seconds(plan_time(c, models, cpu, {}), "exchange");
-  };
-  EXPECT_EQ(beside(Shard::moments), 0) << "whole gradients go after their pass";
-  const TimePlan plan = plan_time(c, models, cpu, {});
-  const double score = seconds(plan, "score"), update = seconds(plan, "update"), near = 1e-6 * update;
-  EXPECT_GT(score, 0);
-  EXPECT_NEAR(beside(Shard::gradients), ahead * update * 2 / 3, near);
-  EXPECT_NEAR(beside(Shard::weights), ahead * (score + update), near);
-  gpu.link = cpu.link = 1e15;
-  const double little = beside(Shard::weights), all = seconds(plan_time(c, models, gpu, {}), "exchange");
-  EXPECT_GT(little, all / 2) << "nearly all is beside";
-  EXPECT_LT(little, all);
-}
-
 TEST(step_time, on_a_gpu_the_longest_response_goes_on_alone) {
   const TrainConfig c = large_step();
   const Device h100 = gpu_named("h100", Dtype::bf16);

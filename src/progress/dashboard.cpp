@@ -184,14 +184,14 @@ InkedLine DashboardState::seconds(size_t width) const {
 }
 
 InkedLine DashboardState::alarm() const {
-  const std::vector<Alarm>& alarms = history_.alarms();
+  const std::vector<FoundSign>& alarms = history_.alarms();
   if (alarms.empty()) {
     std::vector<std::string> over;
-    for (const Alarm& alarm : history_.over()) over.push_back(alarm.title);
+    for (const FoundSign& sign : history_.over()) over.push_back(sign.row->title);
     return {label("alarms"), {str("none", over.empty() ? "" : str(" (over: ", join(over, ", "), ")")), Ink::faint}};
   }
   std::string more = alarms.size() > 1 ? str("(+", alarms.size() - 1, ")  ") : "";
-  return {label("alarms"), {str(more, alarms[0].title, ": ", alarms[0].what), Ink::alarm}};
+  return {label("alarms"), {str(more, alarms[0].row->title, ": ", alarms[0].what), Ink::alarm}};
 }
 
 std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) const {

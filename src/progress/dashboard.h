@@ -1,7 +1,7 @@
 // The calm view of a training on a terminal: a block of about a dozen lines that rewrites itself in place, with
 // messages above it. DashboardState is what is shown, as text for any width, so that it can be tested without a
 // terminal; Dashboard draws it: at most four times a second, and once a second while nothing happens, from a thread of
-// its own. Alarms are those of the report (report/alarms), found in the same numbers. Fed by the trainer through
+// its own. Alarms are the signs that the report finds in the same numbers (report/signs.h). Fed by the trainer through
 // core/observer. Threads: a DashboardState belongs to one lock.
 #pragma once
 

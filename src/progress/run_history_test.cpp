@@ -9,7 +9,8 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "report/causes/find.h"
+#include "report/alarms.h"
+#include "report/diagnosis.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
@@ -19,10 +20,10 @@ struct Told {
   std::set<std::string> standing, over;
 };
 
-Told of_alarms(const std::vector<Alarm>& alarms, const std::vector<Alarm>& over) {
+Told of_alarms(const std::vector<FoundSign>& alarms, const std::vector<FoundSign>& over) {
   Told told;
-  for (const Alarm& alarm : alarms) told.standing.insert(alarm.title);
-  for (const Alarm& alarm : over) told.over.insert(alarm.title);
+  for (const FoundSign& sign : alarms) told.standing.insert(sign.row->title);
+  for (const FoundSign& sign : over) told.over.insert(sign.row->title);
   return told;
 }
 
@@ -65,9 +66,9 @@ class ThreeReaders : public ::testing::Test {
       if (alarm.serious) report.standing.insert(alarm.title);
       if (alarm.over) report.over.insert(alarm.title);
     }
-    for (const Cause& cause : find_causes(record, {}).found) {
-      if (!cause.note) diagnosis.standing.insert(cause.kind->title);
-      if (std::isfinite(cause.until)) diagnosis.over.insert(cause.kind->title);
+    for (const Cause& cause : diagnose_run(record, {}).found) {
+      if (!cause.sign.note) diagnosis.standing.insert(cause.sign.row->title);
+      if (cause.sign.over()) diagnosis.over.insert(cause.sign.row->title);
     }
   }
   testing::TemporaryDirectory home_;
@@ -107,8 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"Unparseable answers", TestedCourse{"verifier/unparseable_share", late(0.6, 0)}, false},
         std::tuple{"Unparseable answers", TestedCourse{"verifier/unparseable_share", early(0.3, 0)}, true},
         std::tuple{"Sampler/trainer mismatch", TestedCourse{"rollout/logprob_diff_max", late(0.01, 0)}, false},
-        std::tuple{"Skipped steps", TestedCourse{"train/skipped_steps", late(2, 0)}, false},
-        std::tuple{"Empty steps", TestedCourse{"train/empty_steps", late(1, 0)}, false}));
+        std::tuple{"Unstable updates", TestedCourse{"train/skipped_steps", late(2, 0)}, false},
+        std::tuple{"Dead groups", TestedCourse{"train/empty_steps", late(1, 0)}, false}));
 
 }  // namespace
 }  // namespace ucas

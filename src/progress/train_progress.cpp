@@ -31,7 +31,7 @@ class PlainProgress final : public TrainObserver {
       progress_.emplace(start.title, start.total_steps, start.supervised ? "updates" : "steps", start.step);
     }
     history_.begin(start);
-    for (const Alarm& alarm : history_.alarms()) said_.insert(alarm.title);  // before this start
+    for (const FoundSign& sign : history_.alarms()) said_.insert(sign.row->title);  // before this start
   }
   void phase(const std::string&, const std::string& detail) override {
     if (!detail.empty()) progress_->update(done_, "  " + detail);
@@ -63,9 +63,10 @@ class PlainProgress final : public TrainObserver {
   // Each when it begins and when it ends.
   void say_alarms(int64_t step) {
     std::set<std::string> now;
-    for (const Alarm& alarm : history_.alarms()) {
-      now.insert(alarm.title);
-      if (!said_.contains(alarm.title)) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
+    for (const FoundSign& sign : history_.alarms()) {
+      const std::string& title = sign.row->title;
+      now.insert(title);
+      if (!said_.contains(title)) log(str("alarm  ", title, " from step ", step, ": ", sign.what));
     }
     for (const std::string& title : said_) {
       if (!now.contains(title)) log(str("alarm  ", title, " is over, at step ", step));

@@ -80,7 +80,7 @@ TEST(train_progress, plain_lines_of_fine_tuning_count_updates_and_say_loss_and_r
   observer->end();
   set_log_sink(std::move(before));
   ASSERT_FALSE(lines.empty());
-  EXPECT_TRUE(lines[0].starts_with("alarm  Numbers that are not finite from step 7")) << lines[0];
+  EXPECT_TRUE(lines[0].starts_with("alarm  Unstable updates from step 7")) << lines[0];
   EXPECT_TRUE(std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("sft  7/12 updates  "); }))
       << join(lines, "\n");
 }

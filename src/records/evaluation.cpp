@@ -147,12 +147,6 @@ ProblemRow problem_row(const JsonObject& row) {
   out.mean_length = row.number_or("mean_length", kUnknown);
   const std::string of = str("correct = ", out.correct, " of samples = ", out.samples, ", expected a part of ");
   if (out.samples < 0 || out.correct < 0 || out.correct > out.samples) row.refuse(of + "them");
-  const std::string first = str("correct@", kQuotedSamples);
-  out.correct_of_first = row.whole_or(first, -1);
-  if (out.correct_of_first >= 0) out.first = kQuotedSamples;
-  if (out.correct_of_first > std::min(out.first, out.correct) || out.first > out.samples) {
-    row.refuse(str(first, " = ", out.correct_of_first, ", ", of, "both"));
-  }
   for (const JsonObject& item : row.children_or_none("responses")) out.responses.push_back(response_of(item));
   return out;
 }
@@ -163,6 +157,25 @@ Figure at(const std::vector<FigureAt>& list, int64_t k) {
 }
 
 }  // namespace
+
+void EvalConfig::fields(Fields& f) {
+  f.field("greedy", greedy, "generate one greedy response per problem (greedy pass@1)");
+  f.field("samples", samples, Range{0, 1 << 16}, "sampled responses per problem, the n of mean@n; 0 = greedy only");
+  f.field("temperature", temperature, Range{1e-3, 100}, "sampling temperature of the samples");
+  f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
+  f.field("top_k", top_k, Range{0, 1 << 24}, "number of most probable tokens to sample from; 0 = off");
+  f.field("min_p", min_p, Range{0, 1}, "minimum token probability as a fraction of the most probable token's; 0 = off");
+  f.field("max_tokens", max_tokens, Range{1, 1 << 24}, "maximum response length in tokens, end token included");
+  f.field("ks", ks, Range{1, 1 << 16}, "values k of pass@k; values above samples are left out");
+  f.field("seed", seed, Range{0, 9e15}, "random seed of sampling and bootstrap");
+  f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache");
+  f.choice("truncated", truncated, "responses cut at max_tokens: grade as usual, or count as wrong", Effect::result,
+           kTruncatedGraded);
+  f.field("stored_responses", stored_responses, Range{0, 1 << 16}, "sampled responses stored per problem");
+  f.field("bootstrap_draws", bootstrap_draws, Range{0, 1e6},
+          "bootstrap resamples of the problems per interval; 0 = no intervals");
+  f.field("confidence_level", confidence_level, Range{0.5, 0.9999}, "confidence level of the intervals");
+}
 
 const EvalNumbers* EvalRecord::of(const std::string& source) const {
   for (const auto& [name, numbers] : by_source) {
@@ -194,6 +207,11 @@ std::string to_json(const EvalRecord& record) {
       str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
           config.bootstrap_draws, " draws");
   out["seed"] = config.seed;
+  if (record.asked) {
+    OrderedJson& asked = out["asked"] = to_json(*record.asked);
+    asked["dtype"] = word_of(config.dtype);
+    asked["truncated"] = word_of(config.truncated);
+  }
   OrderedJson sources = OrderedJson::object();
   for (const auto& [source, numbers] : record.by_source) {
     OrderedJson& row = sources[source];
@@ -228,7 +246,6 @@ std::string to_jsonl(const EvalRecord& record) {
     if (row.greedy) out["greedy"] = json_of(*row.greedy);
     out["samples"] = row.samples;
     out["correct"] = row.correct;
-    if (row.first > 0) out[str("correct@", row.first)] = row.correct_of_first;
     out["mean_length"] = row.mean_length;
     OrderedJson responses = OrderedJson::array();
     for (const SampledResponse& r : row.responses) responses.push_back(json_of(r));
@@ -259,6 +276,18 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
   out.config.samples = root.whole_or("samples", 0);
   out.config.seed = root.whole_or("seed", -1);
   out.config.temperature = root.number_or("temperature", kUnknown);
+  out.config.top_p = root.number_or("top_p", 1);
+  out.config.top_k = root.whole_or("top_k", 0);
+  out.config.min_p = root.number_or("min_p", 0);
+  out.config.greedy = root.has("greedy");
+  out.config.max_tokens = root.whole_or("max_tokens", out.config.max_tokens);
+  if (root.has("asked")) {
+    const JsonObject asked = root.child("asked");
+    std::vector<Setting> words;
+    for (const char* key : {"dtype", "truncated"}) words.push_back({key, asked.text(key), asked.place()});
+    ucas::apply(out.config, words);
+    out.asked = asked_of(asked);
+  }
   read_numbers(root, out);
   if (root.has("by_source")) {
     const JsonObject sources = root.child("by_source");
@@ -269,8 +298,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
     }
   }
   if (root.has("macro")) read_numbers(root.child("macro"), out.macro.emplace());
-  const std::string card = path_join(directory, name + ".card.json"), rows = path_join(directory, name + ".jsonl");
-  if (exists(card)) out.card = read_card_summary(card);
+  const std::string rows = path_join(directory, name + ".jsonl");
   if (exists(rows)) {
     each_json_line(rows, remarks, [&](const JsonObject& row) { out.rows.push_back(problem_row(row)); });
   } else {

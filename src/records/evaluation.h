@@ -1,4 +1,5 @@
-// An evaluation and its two files (docs/formats.md): NAME.json with the figures, NAME.jsonl with one line per problem.
+// An evaluation and its two files (docs/formats.md): NAME.json with the figures and how they were made, NAME.jsonl with
+// one line per problem.
 // Made by evaluate/score; read by compare, report and studies. What was not measured or not recorded is unknown (NaN).
 #pragma once
 
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "core/verdict.h"
-#include "records/card.h"
+#include "records/asked.h"
 #include "records/eval_config.h"
 #include "stats/calibration.h"
 #include "stats/spread.h"
@@ -71,9 +72,8 @@ struct ProblemRow {
   std::vector<std::string> gold;
   std::optional<SampledResponse> greedy;
   int64_t samples = 0, correct = 0;
-  int64_t first = 0, correct_of_first = 0;  // of the first 16 of more samples; first = 0: not recorded
-  double mean_length = kUnknown;            // of the samples; of the greedy response where there are none
-  std::vector<SampledResponse> responses;   // the first few samples
+  double mean_length = kUnknown;           // of the samples; of the greedy response where there are none
+  std::vector<SampledResponse> responses;  // the first few samples
 };
 
 struct EvalRecord : EvalNumbers {
@@ -83,13 +83,14 @@ struct EvalRecord : EvalNumbers {
   std::string data;      // names of the files
   std::string interval;  // what the bounds are, for people
   int64_t step = -1;     // training step, -1: none
-  EvalConfig config;     // read back: samples, temperature (unknown where not recorded) and seed (-1: not recorded)
+  EvalConfig config;     // read back: what decides responses and verdicts; temperature unknown and seed -1 where the
+                         // file does not say it
   std::vector<std::pair<std::string, EvalNumbers>> by_source;  // in order of the problems
   std::optional<EvalNumbers> macro;                            // each source counting the same; of several sources
   std::map<std::string, SubjectNumbers> by_subject;  // of sources whose problems name several subjects; not read back
   std::vector<ProblemRow> rows;
-  std::optional<CardSummary> card;  // NAME.card.json
-  int64_t tokens = 0;               // generated; this and the next three are of the run that made it, not kept
+  std::optional<Asked> asked;
+  int64_t tokens = 0;  // generated; this and the next three are of the run that made it, not kept
   double seconds = 0;
   std::map<std::string, std::pair<GraderKind, Extract>> graded_by;  // by source
   bool complete = true;                                             // false: should_stop ended it early, no figures
@@ -100,7 +101,7 @@ std::string to_json(const EvalRecord& record);   // NAME.json
 std::string to_jsonl(const EvalRecord& record);  // NAME.jsonl
 // Both files, DIRECTORY/NAME.json and .jsonl; the directory is made.
 void write_evaluation(const EvalRecord& record, const std::string& directory, const std::string& name);
-// DIRECTORY/NAME.json, NAME.jsonl and NAME.card.json; what is absent is added to `missing`.
+// DIRECTORY/NAME.json and NAME.jsonl; what is absent is added to `missing`.
 EvalRecord read_evaluation(const std::string& directory, const std::string& name, std::vector<std::string>& missing,
                            std::vector<std::string>& remarks);
 

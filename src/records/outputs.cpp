@@ -12,7 +12,7 @@
 #include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "data/rows/jsonl.h"
-#include "records/run/inserts_json.h"
+#include "records/run/rollouts.h"
 
 namespace ucas {
 

@@ -1,11 +1,15 @@
 // What is written into a run directory reads back as it was; the files with tests of their own are not repeated here
-// (step_data, step_methods, outputs, card).
+// (step_data, step_methods, outputs, asked).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/hash.h"
+#include "base/text/json.h"
 #include "records/evaluation.h"
 #include "records/run/environment.h"
 #include "records/run/rollouts.h"
@@ -62,8 +66,6 @@ EvalRecord evaluation() {
   row.gold = {"2", "two"};
   row.samples = 64;
   row.correct = 7;
-  row.first = kQuotedSamples;
-  row.correct_of_first = 3;
   row.mean_length = 9.5;
   row.greedy = {.response = "\\boxed{2}",
                 .answer = "2",
@@ -105,13 +107,82 @@ TEST_F(round_trip, of_an_evaluation) {
   const ProblemRow& row = again.rows.at(0);
   EXPECT_EQ(row.subject, "algebra");
   EXPECT_EQ(row.problem, "1 + 1 = ?\xef\xbf\xbd");  // a byte that is not UTF-8
-  EXPECT_EQ(row.correct_of_first, 3);
   EXPECT_EQ(row.mean_length, 9.5);
   EXPECT_TRUE(row.greedy->right());
   EXPECT_EQ(row.greedy->confidence, 12);
   EXPECT_EQ(row.responses.at(0).verdict, VerdictKind::over_budget);
   EXPECT_FALSE(row.responses.at(0).finished);
   EXPECT_TRUE(std::isnan(row.responses.at(0).entropy));
+}
+
+TEST_F(round_trip, of_how_an_evaluation_was_made) {
+  EvalRecord e = evaluation();
+  e.config.truncated = Truncated::wrong;
+  e.config.max_tokens = 32;
+  e.asked = Asked{.version = "0.2.0",
+                  .grader_version = 4,
+                  .origin = "server",
+                  .keys = "place",
+                  .model_files = {{"model.safetensors", 7, "feedbeefcafe"}},
+                  .sets = {{.name = "b",
+                            .prompt_template = "plain",
+                            .template_sha256 = "00ff",
+                            .stop_texts = {"<end>", "\n"},
+                            .max_tokens = 32,
+                            .problems = 2,
+                            .problems_sha256 = "0123",
+                            .grader = GraderKind::letter,
+                            .extract = Extract::answer_tag}}};
+  write_evaluation(e, folder_.path(), "t");
+  const EvalRecord again = read_evaluation(folder_.path(), "t", missing_, remarks_);
+  ASSERT_TRUE(again.asked);
+  EXPECT_EQ(json_text(to_json(*again.asked)), json_text(to_json(*e.asked)));
+  EXPECT_EQ(again.asked->weights(), "feedbeef");
+  EXPECT_EQ(again.config.truncated, Truncated::wrong);
+  EXPECT_EQ(again.config.max_tokens, 32);
+  for (const auto& [from, to] :
+       {std::pair{"\"max_tokens\": 32,\n          \"grader\"", "\"max_tokens\": \"many\", \"grader\""},
+        std::pair{"\"answer_tag\"", "\"guess\""}, std::pair{"\"problems_sha256\"", "\"problems_md5\""}}) {
+    std::string changed = to_json(e);
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    write_file(file("t.json"), changed.replace(changed.find(from), std::string(from).size(), to));
+    try {
+      read_evaluation(folder_.path(), "t", missing_, remarks_);
+      ADD_FAILURE() << "accepted: " << to;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("t.json: asked.sets[0]"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST_F(round_trip, of_hashes_of_the_files_that_decide_what_a_model_answers_and_no_others) {
+  write_file(file("config.json"), "{}");
+  write_file(file("model-00001-of-00002.safetensors"), "weights one");
+  write_file(file("model-00002-of-00002.safetensors"), "weights two");
+  write_file(file("optimizer.safetensors"), "moments");
+  const std::vector<ModelFile> files = hash_model_files(folder_.path());
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_EQ(files[0].name, "config.json");
+  EXPECT_EQ(files[2].sha256, sha256_of_text("weights two"));
+}
+
+TEST(problems_sha256, changes_with_gold_question_id_subject_and_order) {
+  const auto problem = [](const std::string& id, const std::string& text, const std::vector<std::string>& gold) {
+    Problem out;
+    out.id = id, out.source = "sums", out.text = text, out.gold = gold;
+    return out;
+  };
+  const std::vector<Problem> before = {problem("1", "1+1?", {"2"}), problem("2", "2+2?", {"4", "four"})};
+  for (auto change : std::vector<void (*)(std::vector<Problem>&)>{
+           [](std::vector<Problem>& p) { p[0].gold[0] = "3"; }, [](std::vector<Problem>& p) { p[1].gold.pop_back(); },
+           [](std::vector<Problem>& p) { p[1].text += " "; }, [](std::vector<Problem>& p) { p[0].id = "7"; },
+           [](std::vector<Problem>& p) { p[0].subject = "algebra"; },
+           [](std::vector<Problem>& p) { std::swap(p[0], p[1]); }}) {
+    std::vector<Problem> problems = before;
+    change(problems);
+    EXPECT_NE(problems_sha256(problems, "sums"), problems_sha256(before, "sums"));
+  }
+  EXPECT_EQ(problems_sha256(before, "products"), sha256_of_text(""));
 }
 
 TEST_F(round_trip, of_a_verdict_of_another_name_is_refused_by_line) {
@@ -148,6 +219,25 @@ TEST_F(round_trip, of_steps_with_numbers_that_are_not_finite) {
   EXPECT_EQ(table.last("a/b"), 0.1);
   EXPECT_EQ(table.last("d"), 1e300);
   EXPECT_EQ(table.not_finite.at(0).first, "c");
+}
+
+// Of data sources, which come from files of any origin.
+TEST_F(round_trip, of_steps_with_metrics_of_any_name) {
+  const std::vector<std::string> sources = {
+      "say \"x\"",  "a\\b",      "tab\t",        "\x1b[31m",
+      "two\nlines", "nul\u0001", "\u65e5\u672c", "x/acc/mean@1\": 0, \"critic/score/mean\": 99, \"z"};
+  std::vector<std::pair<std::string, double>> values = {{"training/global_step", 1}};
+  for (const std::string& source : sources) values.emplace_back("val-core/" + source + "/acc/mean@1", 0.25);
+  values.emplace_back("val-core/\xff/acc/mean@1", 0.5);
+  const std::string line = step_line(values);
+  EXPECT_TRUE(std::ranges::none_of(line, [](unsigned char c) { return c < ' '; })) << line;
+  write_file(file("steps.jsonl"), line + "\n");
+  const StepTable table = read_steps(file("steps.jsonl"), remarks_);
+  EXPECT_EQ(table.column.size(), values.size());
+  for (const std::string& source : sources) EXPECT_EQ(table.last("val-core/" + source + "/acc/mean@1"), 0.25) << source;
+  EXPECT_EQ(table.find("critic/score/mean"), nullptr);
+  values.emplace_back("val-core/\\xff/acc/mean@1", 1);  // as the name that is no UTF-8 is written
+  EXPECT_THROW(step_line(values), Error);
 }
 
 TEST_F(round_trip, of_a_response_of_a_step) {

@@ -131,7 +131,7 @@ RunRecord read_run(const std::string& path) {
   if (exists(in_run("sft.jsonl"))) run.sft = read_sft_steps(in_run("sft.jsonl"), run.remarks);
   std::string eval = in_run("eval");
   for (const std::string& name : stems(eval, ".json")) {
-    if (name.ends_with(".card")) continue;  // beside its evaluation
+    if (name.ends_with(".card")) continue;  // of versions before 0.2.0
     run.evaluations.push_back(read_evaluation(eval, name, run.missing, run.remarks));
   }
   if (run.evaluations.empty()) run.missing.push_back("eval/*.json (evaluations on test problems)");

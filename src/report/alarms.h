@@ -1,5 +1,6 @@
-// What a careful reader would ask about first. Each alarm names the run, the number, the threshold and what it usually
-// means; a note is the same with a reason not to worry. Checks that found nothing are listed, too.
+// What a careful reader would ask about first: the signs of each run (report/signs.h), those of its evaluation, and
+// whether the runs can be compared. A note is the same with a reason not to worry. Checks that found nothing are
+// listed, too.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct Alarm {
   std::string group;    // its title
   std::string run;      // the run's name, or several
   std::string what;     // the numbers
-  std::string cause;    // what it usually means and what to look at
+  std::string cause;    // what it usually means and what to do
   bool over = false;    // a note of what stood in the run and ended
 };
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/str.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 
 namespace ucas {
 
@@ -27,22 +27,29 @@ void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
   if (!numbers.pass_at.empty()) metrics.pass = std::max(metrics.pass, numbers.pass_at.back().k);
 }
 
-// The evaluations of `data` that have a card, each with its group and run.
-struct Carded {
+// The evaluations of `data` that say how they were made, each with its group and run.
+struct Recorded {
   const RunGroup* group;
   const RunRecord* run;
-  const CardSummary* card;
+  const EvalRecord* evaluation;
 };
-std::vector<Carded> carded(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::vector<Carded> all;
+std::vector<Recorded> recorded(const std::vector<RunGroup>& groups, const std::string& data) {
+  std::vector<Recorded> all;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
       const EvalRecord* e = final_evaluation(*run, data);
-      if (e && e->card) all.push_back({&group, run, &*e->card});
+      if (e && e->asked) all.push_back({&group, run, e});
     }
   }
   return all;
 }
+
+std::string sampling_of(const EvalConfig& c, bool with_seed) {
+  return str("samples ", c.samples, ", temperature ", c.temperature, ", top_p ", c.top_p, ", top_k ", c.top_k,
+             c.min_p > 0 ? str(", min_p ", c.min_p) : "", with_seed ? str(", seed ", c.seed) : "");
+}
+
+std::string stops_of(const AskedSet& set) { return printable(join(set.stop_texts, " "), 200); }
 
 Cell known_cell(const std::string& text) { return text.empty() || text == "null" ? Cell::unknown() : text; }
 
@@ -113,7 +120,7 @@ std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::stri
   return out;
 }
 
-std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, const std::string& data) {
+std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<std::pair<std::string, std::vector<std::string>>> values;  // what, distinct values in order
   auto note = [&](const std::string& what, const std::string& value) {
     auto at = std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == what; });
@@ -121,15 +128,15 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
     auto& seen = at->second;
     if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
   };
-  for (const Carded& c : carded(groups, data)) {
-    std::string sampling = c.card->sampling;  // the seed of the draws may differ
-    note("sampling", sampling.substr(0, sampling.rfind(", seed ")));
-    for (const CardSummary::Set& set : c.card->sets) {
-      note("problems of " + set.name, str(set.problems, " (", set.files, ")"));
-      note("template of " + set.name, set.prompt_template);
-      note("stop tokens of " + set.name, set.stop);
-      note("max_tokens of " + set.name, set.max_tokens);
-      note("grader of " + set.name, set.grader);
+  for (const Recorded& r : recorded(groups, data)) {
+    note("sampling", sampling_of(r.evaluation->config, false));  // the seed of the draws may differ
+    note("grader version", str(r.evaluation->asked->grader_version));
+    for (const AskedSet& set : r.evaluation->asked->sets) {
+      note("problems of " + set.name, name_and_hash(str(set.problems), set.problems_sha256));
+      note("template of " + set.name, name_and_hash(set.prompt_template, set.template_sha256));
+      note("stop tokens of " + set.name, stops_of(set));
+      note("max_tokens of " + set.name, str(set.max_tokens));
+      note("grader of " + set.name, str(word_of(set.grader), ", ", word_of(set.extract)));
     }
   }
   std::vector<std::string> differences;
@@ -139,30 +146,27 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
   return differences;
 }
 
-std::string cards_html(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::vector<Carded> all = carded(groups, data);
+std::string made_html(const std::vector<RunGroup>& groups, const std::string& data) {
+  const std::vector<Recorded> all = recorded(groups, data);
   if (all.empty()) return "";
-  Table table{.head = {"run", "card", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},
+  Table table{.head = {"run", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},
               .kind = "plain left"};
-  OrderedJson names = OrderedJson::array();
-  for (const Carded& c : all) {
-    if (all.size() <= 4) names.push_back(c.card->name);
-    std::vector<Cell> head = {name_cell(*c.group, c.run->name), Cell(c.card->name).with(&Cell::code, true),
-                              Cell(c.card->model).with(&Cell::code, true), known_cell(c.card->sampling)};
-    if (c.card->sets.empty()) table.add(head);
-    for (const CardSummary::Set& set : c.card->sets) {
+  for (const Recorded& r : all) {
+    const Asked& asked = *r.evaluation->asked;
+    std::vector<Cell> head = {name_cell(*r.group, r.run->name), Cell(asked.weights()).with(&Cell::code, true),
+                              sampling_of(r.evaluation->config, true)};
+    if (asked.sets.empty()) table.add(head);
+    for (const AskedSet& set : asked.sets) {
       Cell problems = known_cell(set.name);
-      problems.below = str(set.problems, " problems, ", set.files);
-      head.insert(head.end(), {problems, known_cell(set.prompt_template), known_cell(set.stop),
-                               known_cell(set.max_tokens), known_cell(set.grader)});
+      problems.below = str(set.problems, " problems, ", set.problems_sha256.substr(0, 8));
+      head.insert(head.end(),
+                  {problems, name_and_hash(set.prompt_template, set.template_sha256), known_cell(stops_of(set)),
+                   str(set.max_tokens), str(word_of(set.grader), ", ", word_of(set.extract))});
       table.add(std::move(head));
-      head.assign(4, {});  // further sets of the same card
+      head.assign(3, {});  // further sets of the same evaluation
     }
   }
-  return render("cards.html", {{"cards", all.size() == 1 ? "card" : "cards"},
-                               {"names", names},
-                               {"count", all.size() <= 4 ? "" : str(all.size())},
-                               {"table", render(table)}});
+  return render("asked.html", {{"table", render(table)}});
 }
 
 }  // namespace ucas

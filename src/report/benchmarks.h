@@ -1,5 +1,5 @@
 // An evaluation of several benchmarks as a table: a row a group, a column a benchmark, then the macro average (each
-// benchmark counts the same) and the micro average (each problem does). And the run cards behind the figures.
+// benchmark counts the same) and the micro average (each problem does). And how the figures were made.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ struct BenchmarkTable {
 std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data);
 
 std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::string& data);
-// What decided the figures, from the run cards: "" if no evaluation of `data` has one.
-std::string cards_html(const std::vector<RunGroup>& groups, const std::string& data);
-// What the cards of these groups' evaluations say differently, for people: "max_tokens of math500: 1024, 3000".
-std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, const std::string& data);
+// What decided the figures: "" if no evaluation of `data` says it.
+std::string made_html(const std::vector<RunGroup>& groups, const std::string& data);
+// What these groups' evaluations say differently of that, for people: "max_tokens of math500: 1024 | 3000".
+std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, const std::string& data);
 
 }  // namespace ucas

@@ -13,7 +13,7 @@ namespace {
 
 class benchmarks_of_runs : public ::testing::Test {
  protected:
-  // An evaluation of two benchmarks with a card.
+  // An evaluation of two benchmarks.
   std::string write(const std::string& label, double aime, double math, int64_t max_tokens = 3000) {
     std::string path = path_join(root_, label);
     make_directories(path + "/eval");
@@ -24,12 +24,14 @@ class benchmarks_of_runs : public ::testing::Test {
         str("{\"label\": \"", label, "\", \"suite\": \"two\", \"data\": [\"d\"], \"problems\": 130, \"greedy\": ",
             f((30 * aime + 100 * math) / 130), ", \"by_source\": {\"math\": {\"problems\": 100, \"greedy\": ", f(math),
             "}, \"aime\": {\"problems\": 30, \"greedy\": ", f(aime),
-            "}}, \"macro\": {\"greedy\": ", f((aime + math) / 2), "}}"));
-    write_file(path + "/eval/two.card.json",
-               str("{\"format\": \"ucas-card-1\", \"sha256\": \"0123456789abcdef\", \"model\": {\"files\": "
-                   "[{\"name\": \"model.safetensors\", \"sha256\": \"feedbeefcafe\"}]}, \"sampling\": {\"samples\": 0, "
-                   "\"seed\": 1}, \"benchmarks\": [{\"name\": \"math\", \"problems\": 100, \"max_tokens\": ",
-                   max_tokens, ", \"template\": {\"name\": \"<b>qwen</b>\", \"sha256\": \"aabbccddeeff\"}}]}"));
+            "}}, \"macro\": {\"greedy\": ", f((aime + math) / 2),
+            "}, \"seed\": 1, \"asked\": {\"ucas\": \"0.2.0\", \"grader_version\": 4, \"keys\": \"problem\", \"dtype\": "
+            "\"f32\", \"truncated\": \"grade\", "
+            "\"model_files\": [{\"name\": \"model.safetensors\", \"size\": 1, \"sha256\": \"feedbeefcafe\"}], "
+            "\"sets\": "
+            "[{\"name\": \"math\", \"problems\": 100, \"problems_sha256\": \"01234567\", \"grader\": \"math\", "
+            "\"extract\": \"strict\", \"stop_texts\": [], \"max_tokens\": ",
+            max_tokens, ", \"template\": \"<b>qwen</b>\", \"template_sha256\": \"aabbccddeeff\"}]}}"));
     return path;
   }
   std::vector<RunGroup> read(const std::vector<std::string>& paths) {
@@ -57,21 +59,21 @@ TEST_F(benchmarks_of_runs, columns_stand_in_the_suite_s_order_with_macro_and_mic
   EXPECT_DOUBLE_EQ(cells[3].mean, (3 + 70) / 130.0);
 }
 
-TEST_F(benchmarks_of_runs, the_card_stands_in_the_page_as_text) {
+TEST_F(benchmarks_of_runs, how_figures_were_made_stands_in_the_page_as_text) {
   runs_.reserve(4);
   auto groups = read({write("a", 0.1, 0.7)});
-  std::string html = cards_html(groups, "d");
+  std::string html = made_html(groups, "d");
   for (const char* part : {"01234567", "feedbeef", "aabbccdd", "seed 1", "3000", "&lt;b&gt;qwen"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(html.find("<b>qwen"), std::string::npos);
-  EXPECT_TRUE(card_differences(groups, "d").empty());
+  EXPECT_TRUE(asked_differences(groups, "d").empty());
 }
 
-TEST_F(benchmarks_of_runs, cards_that_differ_are_worth_a_note) {
+TEST_F(benchmarks_of_runs, evaluations_that_differ_are_worth_a_note) {
   runs_.reserve(4);
   auto groups = read({write("a", 0.1, 0.7), write("b", 0.2, 0.6, 1024)});
-  EXPECT_EQ(card_differences(groups, "d"), std::vector<std::string>{"max_tokens of math: 3000 | 1024"});
+  EXPECT_EQ(asked_differences(groups, "d"), std::vector<std::string>{"max_tokens of math: 3000 | 1024"});
   AlarmReport report = find_alarms(groups, results_of(groups));
   ASSERT_EQ(report.alarms.size(), 1u);
   EXPECT_EQ(report.alarms[0].title, "Evaluated differently");

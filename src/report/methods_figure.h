@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "records/run/methods_table.h"
+#include "records/run/step_methods.h"
 #include "report/study_figures.h"
 #include "results/table.h"
 

@@ -46,13 +46,19 @@ std::string hub_id(const ModelCard& card, const std::string& source) {
   return found == card.hub_of.end() ? "" : found->second.substr(0, found->second.find('#'));
 }
 
-// How the responses were asked for, by the run card.
+// How the responses were asked for.
 std::string asked_for(const EvalRecord& e, const std::string& source, const Score& score) {
-  std::vector<std::string> words = {score.name.starts_with("greedy") ? "greedy" : e.card ? e.card->sampling : ""};
-  for (const CardSummary::Set& set : e.card ? e.card->sets : std::vector<CardSummary::Set>{}) {
+  std::vector<std::string> words;
+  if (score.name.starts_with("greedy")) {
+    words.emplace_back("greedy");
+  } else if (e.asked) {
+    words.push_back(str("samples ", e.config.samples, ", temperature ", e.config.temperature, ", top_p ",
+                        e.config.top_p, ", top_k ", e.config.top_k));
+  }
+  for (const AskedSet& set : e.asked ? e.asked->sets : std::vector<AskedSet>{}) {
     if (set.name != source) continue;
     words.push_back(str("at most ", set.max_tokens, " tokens"));
-    words.push_back(str("prompt template ", set.prompt_template));
+    words.push_back(str("prompt template ", name_and_hash(set.prompt_template, set.template_sha256)));
   }
   return join(words, ", ");
 }
@@ -73,7 +79,7 @@ std::string yaml_entry(const char* key, const std::string& value) {
 
 std::string results_yaml(const ModelCard& card) {
   std::string text;
-  for (const CardedEvaluation& e : card.evaluations) {
+  for (const EvaluatedWeights& e : card.evaluations) {
     for (const auto& [source, numbers] : e.figures.by_source) {
       const std::string id = hub_id(card, source), named = called(e.figures, source);
       text += str("  - task:\n      type: text-generation\n    dataset:\n      name: ", yaml_text(named),
@@ -102,14 +108,14 @@ std::string front_matter(const ModelCard& card, const RunRecord& run) {
 }
 
 std::string results_table(const ModelCard& card) {
-  Table table{.head = {"problems", "number", "figure", "%", "interval", "asked for", "run card"}, .align = "lrlrlll"};
-  for (const CardedEvaluation& e : card.evaluations) {
+  Table table{.head = {"problems", "number", "figure", "%", "interval", "asked for"}, .align = "lrlrll"};
+  for (const EvaluatedWeights& e : card.evaluations) {
     for (const auto& [source, numbers] : e.figures.by_source) {
       for (const Score& score : scores_of(numbers)) {
         const Figure& f = score.share;
         table.add({called(e.figures, source), Cell::count(numbers.problems), score.name, in_percent(f.value),
                    f.bounded() ? str(in_percent(f.low), " to ", in_percent(f.high)) : "",
-                   asked_for(e.figures, source, score), e.figures.card ? e.figures.card->name : ""});
+                   asked_for(e.figures, source, score)});
       }
     }
   }
@@ -120,7 +126,7 @@ std::string results_table(const ModelCard& card) {
 
 std::string yaml_text(const std::string& text) { return json_text(visible_text(text, kLongestName)); }
 
-std::string eval_results(const ModelCard& card, const CardedEvaluation& evaluation) {
+std::string eval_results(const ModelCard& card, const EvaluatedWeights& evaluation) {
   std::string text;
   for (const auto& [source, numbers] : evaluation.figures.by_source) {
     const std::string id = hub_id(card, source);

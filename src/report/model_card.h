@@ -13,10 +13,10 @@
 
 namespace ucas {
 
-// An evaluation of the checkpoint, held against its weights by the run card.
-struct CardedEvaluation {
+// An evaluation of the checkpoint, held against its weights by their hashes.
+struct EvaluatedWeights {
   EvalRecord figures;
-  std::string made;  // UTC, of the card
+  std::string made;  // UTC
 };
 
 // What is said of the model beside its run. Identifiers are a hub's, ORG/NAME.
@@ -26,12 +26,12 @@ struct ModelCard {
   int64_t step = 0;
   bool adapter = false;
   std::map<std::string, std::string> hub_of;  // by source of the problems: ORG/NAME or ORG/NAME#TASK
-  std::vector<CardedEvaluation> evaluations;
+  std::vector<EvaluatedWeights> evaluations;
 };
 
 std::string model_card(const ModelCard& card, const RunRecord& run);
 // Of one evaluation; "" if no source of it has an identifier, which the format asks for.
-std::string eval_results(const ModelCard& card, const CardedEvaluation& evaluation);
+std::string eval_results(const ModelCard& card, const EvaluatedWeights& evaluation);
 
 std::string yaml_text(const std::string& text);  // any text as one scalar
 

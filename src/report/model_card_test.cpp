@@ -15,8 +15,8 @@ namespace {
 const std::string kHostileName =
     "x\": [\n---\n# | <script>alert(1)</script> *b* `c` \\ \t\x1b[2J\xff \xe2\x80\xae \xc2\x85 {{y}}: &a";
 
-CardedEvaluation evaluation(const std::string& source) {
-  CardedEvaluation e;
+EvaluatedWeights evaluation(const std::string& source) {
+  EvaluatedWeights e;
   EvalNumbers numbers;
   numbers.problems = 30;
   numbers.greedy = {0.2, 0.077, 0.386};
@@ -24,8 +24,8 @@ CardedEvaluation evaluation(const std::string& source) {
   numbers.pass_at = {{1, {0.1875}}, {16, {0.5, 0.3, 0.7}}};
   e.figures.name = "aime";
   e.figures.by_source = {{source, numbers}};
-  e.figures.card = {.name = "12ab34cd", .sampling = "samples 16, temperature 1"};
-  e.figures.card->sets = {{.name = source, .prompt_template = "qwen_math 00ff", .max_tokens = "3000"}};
+  e.figures.asked.emplace().sets = {
+      {.name = source, .prompt_template = "qwen_math", .template_sha256 = "00ff", .max_tokens = 3000}};
   e.made = "2026-11-23T07:00:00Z";
   return e;
 }
@@ -50,7 +50,7 @@ TEST(model_card, front_matter_says_what_hubs_ask_for) {
   ModelCard card{.name = "tiny", .base_model = "org/base", .license = "mit", .datasets = {"org/data"}, .step = 12};
   card.hub_of = {{"aime24", "org/aime#2024"}};
   card.evaluations = {evaluation("aime24")};
-  const std::string expected = R"(base_model: "org/base"
+  const std::string expected = R"x(base_model: "org/base"
 base_model_relation: "finetune"
 library_name: "transformers"
 pipeline_tag: "text-generation"
@@ -75,13 +75,13 @@ model-index:
     metrics:
     - type: "greedy pass@1"
       value: 20.00
-      name: "greedy, at most 3000 tokens, prompt template qwen_math 00ff"
+      name: "greedy, at most 3000 tokens, prompt template qwen_math (00ff)"
     - type: "mean@16"
       value: 18.75
-      name: "samples 16, temperature 1, at most 3000 tokens, prompt template qwen_math 00ff"
+      name: "samples 16, temperature 1, top_p 1, top_k 0, at most 3000 tokens, prompt template qwen_math (00ff)"
     - type: "pass@16"
       value: 50.00
-      name: "samples 16, temperature 1, at most 3000 tokens, prompt template qwen_math 00ff")";
+      name: "samples 16, temperature 1, top_p 1, top_k 0, at most 3000 tokens, prompt template qwen_math (00ff)")x";
   RunRecord run = run_of("dapo");
   run.config = {{"model", "/srv/me/models/a, /srv/me/b/c.jsonl"}};
   const std::string text = model_card(card, run);
@@ -94,13 +94,13 @@ model-index:
 
 TEST(model_card, results_are_entries_of_data_sets_on_the_hub_alone) {
   ModelCard card{.hub_of = {{"aime24", "org/aime#2024"}, {"gsm8k", "openai/gsm8k"}}};
-  EXPECT_EQ(eval_results(card, evaluation("aime24")), R"(- dataset:
+  EXPECT_EQ(eval_results(card, evaluation("aime24")), R"x(- dataset:
     id: "org/aime"
     task_id: "2024"
   value: 20.00
   date: "2026-11-23T07:00:00Z"
-  notes: "greedy pass@1, greedy, at most 3000 tokens, prompt template qwen_math 00ff"
-)");
+  notes: "greedy pass@1, greedy, at most 3000 tokens, prompt template qwen_math (00ff)"
+)x");
   EXPECT_NE(eval_results(card, evaluation("gsm8k")).find("task_id: \"default\"\n"), std::string::npos);
   EXPECT_EQ(eval_results(card, evaluation("mine")), "");
 }
@@ -137,7 +137,7 @@ TEST(model_card, no_name_leaves_its_place) {
       const auto bars = std::count(one.begin(), one.end(), '|');
       size_t escaped = 0;
       for (size_t at = one.find("\\|"); at != std::string::npos; at = one.find("\\|", at + 1)) ++escaped;
-      EXPECT_TRUE(bars - static_cast<int64_t>(escaped) == 8 || bars - static_cast<int64_t>(escaped) == 3) << one;
+      EXPECT_TRUE(bars - static_cast<int64_t>(escaped) == 7 || bars - static_cast<int64_t>(escaped) == 3) << one;
     }
   }
 }

@@ -16,7 +16,7 @@ namespace ucas {
 namespace {
 
 const char* name_of(FigureKind kind) {
-  constexpr const char* kNames[] = {"dynamics", "pass@k", "confidence", "sensitivity", "reliability", "bars", "cases"};
+  constexpr const char* kNames[] = {"dynamics", "pass@k", "confidence", "bars", "cases"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -97,7 +97,6 @@ std::string metric_words(const std::string& metric) {
   if (metric == "length") return "tokens per response";
   if (metric == "entropy") return "entropy, nats";
   if (metric == "truncated" || metric == "unparseable") return str("share of ", metric, " responses");
-  if (metric == "ece") return "expected calibration error";
   return metric;
 }
 
@@ -109,10 +108,6 @@ std::vector<StudyFigure> figures_of(const FigureInput& in) {
       return passk_figures(in);
     case FigureKind::confidence:
       return confidence_figures(in);
-    case FigureKind::sensitivity:
-      return sensitivity_figures(in);
-    case FigureKind::reliability:
-      return reliability_figures(in);
     case FigureKind::bars:
       return bar_figures(in);
     case FigureKind::cases:

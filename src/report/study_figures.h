@@ -20,21 +20,18 @@ struct StudyFigure {
 
 // What is to be drawn.
 enum class FigureKind {
-  dynamics,     // validation accuracy, training reward, length and entropy against the step; mean and band over seeds
-  passk,        // pass@k against k with intervals, one curve a group
-  confidence,   // response confidence before and after training, z-scored, by right before / right after (1-1 .. 0-0)
-  sensitivity,  // a map of a result over two settings, or a curve over one
-  reliability,  // stated probability against share right, with the histogram
-  bars,         // a result per group with spread over seeds
-  cases         // responses of the base and of every group to one problem, side by side
+  dynamics,    // validation accuracy, training reward, length and entropy against the step; mean and band over seeds
+  passk,       // pass@k against k with intervals, one curve a group
+  confidence,  // response confidence before and after training, z-scored, by right before / right after (1-1 .. 0-0)
+  bars,        // a result per group with spread over seeds
+  cases        // responses of the base and of every group to one problem, side by side
 };
 
 struct FigureRequest {
   FigureKind kind = FigureKind::dynamics;
   std::vector<std::string> runs;      // run directories; groups and seeds as in the report
   std::string data;                   // which evaluation (eval/NAME); "" = the only one, or the first
-  std::string metric = "greedy";      // sensitivity, bars: "greedy", "mean@16", "pass@16", "length" ...
-  std::vector<std::string> axes;      // sensitivity: settings, {"method.alpha", "method.beta"}
+  std::string metric = "greedy";      // bars: "greedy", "mean@16", "pass@16", "length" ...
   std::vector<std::string> problems;  // cases: ids; empty = two that the groups answer differently
   std::vector<std::string> sources;   // passk, confidence: sets of problems, a figure each; empty = every one
 };

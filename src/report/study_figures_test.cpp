@@ -41,9 +41,8 @@ class study_figures_of_runs : public ::testing::Test {
     return nullptr;
   }
   std::vector<StudyFigure> draw(FigureKind kind, std::vector<std::string> runs, std::string metric = "greedy",
-                                std::vector<std::string> axes = {}, std::vector<std::string> problems = {}) {
-    return study_figures(
-        {kind, std::move(runs), "", std::move(metric), std::move(axes), std::move(problems), sources_});
+                                std::vector<std::string> problems = {}) {
+    return study_figures({kind, std::move(runs), "", std::move(metric), std::move(problems), sources_});
   }
 
   testing::TemporaryDirectory directory_;
@@ -132,7 +131,7 @@ TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
 
 TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped_by_before_and_after) {
   auto figures = draw(FigureKind::confidence, write_synthetic_demo(root_, 1));
-  ASSERT_EQ(figures.size(), 4u);  // DAPO and UCAS, each with both z-scores
+  ASSERT_EQ(figures.size(), 2u);  // DAPO and UCAS
   const StudyFigure& ucas = *named(figures, "confidence-ucas");
   RunRecord before = read_run(root_ + "/base-seed0"), after = read_run(root_ + "/ucas-seed0");
   auto all = rows(ucas.csv);
@@ -163,7 +162,7 @@ TEST_F(study_figures_of_runs, of_evaluations_alone_the_first_model_is_the_one_be
   second.seed = 3;
   auto runs = {write_synthetic_run(root_ + "/a", first), write_synthetic_run(root_ + "/b", second)};
   auto figures = draw(FigureKind::confidence, runs);
-  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].name, "confidence");
   EXPECT_NE(figures[0].note.find("a before, b after"), std::string::npos) << figures[0].note;
 }
@@ -181,8 +180,8 @@ TEST_F(study_figures_of_runs, one_z_score_over_both_models_shows_a_shift_that_th
   for (size_t at = 0; (at = text.find("\"confidence\":1", at)) != std::string::npos; at += 16) text[at + 13] = '3';
   write_file(file, text);  // 12 and so on become 32: everything after training is more confident
   auto figures = draw(FigureKind::confidence, runs);
-  const StudyFigure *own = named(figures, "confidence-ucas"), *joint = named(figures, "confidence-ucas-joint");
-  ASSERT_TRUE(own && joint);
+  const StudyFigure* own = named(figures, "confidence-ucas");
+  ASSERT_TRUE(own);
   auto all = rows(own->csv);
   EXPECT_EQ(all[0][6], "z_before");
   EXPECT_NEAR(sum_of(all, 6), 0, 1e-2);
@@ -190,8 +189,8 @@ TEST_F(study_figures_of_runs, one_z_score_over_both_models_shows_a_shift_that_th
   EXPECT_EQ(all[0][8], "joint_before");
   EXPECT_LT(sum_of(all, 8), -0.9 * 64);
   EXPECT_NEAR(sum_of(all, 8) + sum_of(all, 9), 0, 1e-2);
-  EXPECT_NE(joint->note.find("one z-score over both models"), std::string::npos);
-  EXPECT_NE(joint->table.find("| 0-1 gained | "), std::string::npos) << joint->table;
+  EXPECT_NE(own->table.find("| before, joint z |"), std::string::npos) << own->table;
+  EXPECT_NE(own->table.find("| 0-1 gained | "), std::string::npos) << own->table;
 }
 
 TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
@@ -203,9 +202,8 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
                                          write_synthetic_run(root_ + "/u", ucas)};
   sources_ = {"math500"};
   auto scatter = draw(FigureKind::confidence, runs);
-  ASSERT_EQ(scatter.size(), 2u);
+  ASSERT_EQ(scatter.size(), 1u);
   EXPECT_EQ(scatter[0].name, "confidence-math500");
-  EXPECT_EQ(scatter[1].name, "confidence-math500-joint");
   auto all = rows(scatter[0].csv);
   ASSERT_EQ(all.size(), 33u);
   for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i][0], "math500");
@@ -313,78 +311,9 @@ TEST_F(study_figures_of_runs, validation_on_many_sets_is_drawn_as_their_mean) {
   EXPECT_NEAR(std::stod(lines[1][2]), 0.2, 1e-12);
 }
 
-TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {
-  auto figures = draw(FigureKind::reliability, write_synthetic_demo(root_, 2));
-  ASSERT_EQ(figures.size(), 1u);
-  double right = 0;
-  for (int seed : {0, 1}) {
-    right += read_json(str(root_, "/ucas-seed", seed, "/eval/final.json"), 1 << 20)["calibration"]["bins"][1]["right"]
-                 .get<double>() /
-             2;
-  }
-  bool found = false;
-  for (const auto& row : rows(figures[0].csv)) {
-    if (row[0] != "UCAS" || row[1] != "0.5") continue;
-    found = true;
-    EXPECT_EQ(row[3], "96");
-    EXPECT_DOUBLE_EQ(std::stod(row[4]), 0.875);
-    EXPECT_DOUBLE_EQ(std::stod(row[5]), right);
-  }
-  EXPECT_TRUE(found);
-  EXPECT_NE(figures[0].note.find("UCAS 0.125 +- 0.000 (0.750 +- 0.000)"), std::string::npos) << figures[0].note;
-}
-
-// Runs of UCAS that differ in alpha and beta.
-std::vector<std::string> grid(const std::string& root, const std::vector<std::pair<double, double>>& settings) {
-  std::vector<std::string> paths;
-  for (auto [alpha, beta] : settings) {
-    for (int64_t seed : {0, 1}) {
-      SyntheticRun run;
-      run.method = "ucas";
-      run.seed = seed;
-      run.final_accuracy = 0.5 + alpha / 2;
-      std::string path = write_synthetic_run(str(root, "/", paths.size()), run),
-                  config = read_file(path + "/config.toml");
-      size_t at = config.find("alpha = 0.25\nbeta = 0.01");
-      config.replace(at, 24, str("alpha = ", alpha, "\nbeta = ", beta));
-      write_file(path + "/config.toml", config);
-      paths.push_back(path);
-    }
-  }
-  return paths;
-}
-
-TEST_F(study_figures_of_runs, two_settings_varied_together_make_a_map_with_the_paper_s_cell_framed) {
-  auto runs = grid(root_, {{0.1, 0.01}, {0.25, 0.01}, {0.1, 0.05}, {0.25, 0.05}});
-  auto figures = draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha", "method.beta"});
-  ASSERT_EQ(figures.size(), 1u);
-  auto all = rows(figures[0].csv);
-  ASSERT_EQ(all.size(), 5u);
-  std::vector<double> values;
-  for (int i : {2, 3}) {
-    values.push_back(
-        read_json(str(root_, "/", i, "/eval/final.json"), 1 << 20)["greedy"]["pass@1"]["value"].get<double>());
-  }
-  EXPECT_EQ(all[3][0], "0.25");
-  EXPECT_EQ(all[3][1], "0.01");
-  EXPECT_DOUBLE_EQ(std::stod(all[3][2]), mean_of(values));
-  EXPECT_DOUBLE_EQ(std::stod(all[3][3]), deviation_of(values));
-  EXPECT_NE(figures[0].note.find("the paper's setting"), std::string::npos);
-}
-
-TEST_F(study_figures_of_runs, settings_varied_one_by_one_make_a_curve_each) {
-  auto runs = grid(root_, {{0.1, 0.01}, {0.25, 0.01}, {0.4, 0.01}, {0.25, 0.02}, {0.25, 0.05}});
-  auto figures = draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha", "method.beta"});
-  ASSERT_EQ(figures.size(), 2u);
-  EXPECT_EQ(figures[0].name, "sensitivity-greedy-alpha");
-  EXPECT_EQ(rows(figures[0].csv).size(), 4u);
-  EXPECT_NE(figures[0].svg.find("0.25 (paper)"), std::string::npos);
-  EXPECT_NE(figures[1].svg.find("0.01 (paper)"), std::string::npos);
-}
-
 TEST_F(study_figures_of_runs, cases_put_every_group_s_response_beside_the_others) {
   auto runs = write_synthetic_demo(root_, 1);
-  auto figures = draw(FigureKind::cases, runs, "", {}, {"synthetic/3"});
+  auto figures = draw(FigureKind::cases, runs, "", {"synthetic/3"});
   ASSERT_EQ(figures.size(), 1u);
   RunRecord base = read_run(root_ + "/base-seed0");
   EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy->response), std::string::npos);
@@ -411,8 +340,6 @@ TEST_F(study_figures_of_runs, what_is_lacking_is_said) {
   auto runs = {write_synthetic_run(root_ + "/base", base)};
   EXPECT_TRUE(draw(FigureKind::dynamics, runs).empty());
   EXPECT_NE(warned_.find("steps.jsonl"), std::string::npos);
-  EXPECT_TRUE(draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha"}).empty());
-  EXPECT_NE(warned_.find("method.alpha"), std::string::npos);
   EXPECT_TRUE(draw(FigureKind::bars, runs, "mean@x").empty());
   EXPECT_NE(warned_.find("mean@x"), std::string::npos);
 }

@@ -26,7 +26,7 @@ std::vector<int64_t> few(const std::set<int64_t>& all) {
   return chosen;
 }
 
-constexpr double kLevel = 0.95;
+constexpr double kSummaryLevel = 0.95;
 
 // `quoted`: the mean of the samples that models are compared by; the table shows the same.
 std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& evaluations,
@@ -102,10 +102,10 @@ std::string magnitude(double share) {
 }
 
 void say(Difference& d, const std::vector<RunGroup>& groups) {
-  const std::string &to = groups[d.to].title, &from = groups[d.from].title, words = words_of(d.contrast, kLevel);
+  const std::string &to = groups[d.to].title, &from = groups[d.from].title, words = words_of(d.contrast, kSummaryLevel);
   const Figure& change = d.contrast.change;
   const std::string numbers =
-      str(change.bounded() ? str(percent(kLevel, 0), " interval ", interval_text(change, true), ", ") : "",
+      str(change.bounded() ? str(percent(kSummaryLevel, 0), " interval ", interval_text(change, true), ", ") : "",
           p_texts(d.contrast), "; ", basis_text(d.contrast));
   if (d.contrast.significant) {
     d.sentence =
@@ -125,7 +125,7 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
   auto add = [&](const SummaryRow& from, const SummaryRow& to) {
     for (const Quantity& quantity : summary.quoted) {
       Difference d{index(from.group), index(to.group), metric_title(quantity.text()), {}, ""};
-      d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kLevel});
+      d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kSummaryLevel});
       if (!d.contrast.known()) continue;
       if (std::isnan(d.contrast.p) && d.contrast.estimable) {
         ++summary.unclaimed;
@@ -148,7 +148,7 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
   }
   std::vector<Contrast*> family;
   for (Difference& d : summary.differences) family.push_back(&d.contrast);
-  summary.comparisons = correct(family, kLevel);
+  summary.comparisons = correct(family, kSummaryLevel);
   for (Difference& d : summary.differences) say(d, groups);
 }
 
@@ -276,7 +276,7 @@ std::string summary_table(const std::vector<ResultTable>& summaries, size_t widt
       table.add(std::move(line));
     }
     for (const Difference& d : summary.differences) table.notes.push_back(d.sentence);
-    if (summary.comparisons > 1) table.notes.push_back(family_text(summary.comparisons, kLevel));
+    if (summary.comparisons > 1) table.notes.push_back(family_text(summary.comparisons, kSummaryLevel));
     for (std::string note : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
       if (!note.empty()) table.notes.push_back(std::move(note));
     }

@@ -7,10 +7,6 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("temperature", temperature, Range{1e-2, 100},
           "sampling temperature; at 0.01, f32 rounding of logits shifts log-probs by 0.001 and more");
   f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
-  f.field("top_k", top_k, Range{0, 1 << 20}, "number of most probable tokens to sample from; 0 = off");
-  f.field(
-      "min_p", min_p, Range{0, 1},
-      "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20},
           "maximum response length in tokens, end token and inserts of an environment included", Effect::size);
   f.field(
@@ -33,14 +29,8 @@ void TrainRolloutConfig::fields(Fields& f) {
       "off_policy_steps", off_policy_steps, Range{0, 1},
       "steps off-policy: 1 = servers sample the next step during the update, with the weights from the start of the "
       "step");
-  f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
-           Effect::procedure);
-  f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",
-          Effect::bookkeeping);
-  f.choice("weight_sync", weight_sync,
-           "how SGLang servers get weights: disk (a directory that trainer and servers see), nccl (broadcast from rank "
-           "0's GPU to theirs), or gloo (broadcast through the hosts' memory)",
-           Effect::bookkeeping);
+  f.choice("backend", backend, "rollout backend: this program, or vLLM servers (docs/scale.md)", Effect::procedure);
+  f.field("servers", servers, "addresses of vLLM servers, such as http://127.0.0.1:8000", Effect::bookkeeping);
   f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
           Effect::bookkeeping);
   f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);

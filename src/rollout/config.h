@@ -19,21 +19,14 @@ constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trai
 // Of the sampler's, the trainer computes every so many-th response, too.
 inline constexpr int64_t kCheckedOf = 16;
 
-// What becomes of prompts that passed the rule of collection beyond what their step trains on.
 // Who samples: this program, or servers of another one (rollout/served_rollout.h).
-enum class SampledBy { native, sglang, vllm };
-constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
-
-// How servers get weights: from a directory that they see, too, or in a group of c10d with this process.
-enum class WeightSyncBy { disk, nccl, gloo };
-constexpr std::array<const char*, 3> names(WeightSyncBy) { return {"disk", "nccl", "gloo"}; }
+enum class SampledBy { native, vllm };
+constexpr std::array<const char*, 2> names(SampledBy) { return {"native", "vllm"}; }
 
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
   double temperature = 1.0;
   double top_p = 1.0;
-  int64_t top_k = 0;
-  double min_p = 0;
   int64_t response_length = 1024;  // limit, end token and inserts included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
@@ -42,8 +35,7 @@ struct TrainRolloutConfig {
   bool stop_early = false;        // once it is certain which prompts a step trains on
   int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
   SampledBy backend = SampledBy::native;
-  std::vector<std::string> servers;  // their addresses
-  WeightSyncBy weight_sync = WeightSyncBy::disk;
+  std::vector<std::string> servers;     // their addresses
   std::string served_model;             // its name there; "" = the only one
   int64_t requests = 32;                // in flight
   int64_t retries = 10;                 // of one request
@@ -52,7 +44,7 @@ struct TrainRolloutConfig {
   EnvironmentConfig environment;        // of multi-turn episodes
   double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
   void fields(Fields& f);
-  SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
+  SamplingConfig sampling() const { return {temperature, top_p, 0, 0, response_length}; }
 };
 
 }  // namespace ucas

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {
@@ -88,26 +88,19 @@ ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std
       servers_(parse_urls(config.servers)),
       known_prompt_(std::move(known_prompt)),
       stop_ids_(std::move(stop_ids)),
-      token_budget_(token_budget) {
-  std::string name = config.served_model;
-  if (config.backend == SampledBy::vllm && name.empty()) {
-    const HttpReply reply =
-        HttpClient(servers_[0], std::min(config.request_timeout, 60.0)).get("/v1/models", headers_with(api_key()));
-    name = only_model(reply, servers_[0].text(), words_of(reply, api_key()));
-  }
-  dialect_ = make_dialect(config.backend, name);
-  if (config.weight_sync != WeightSyncBy::disk) {
-    sync_ = std::make_unique<WeightSync>(config, servers_, *dialect_, model.device());
-  }
+      token_budget_(token_budget),
+      name_(config.served_model) {
+  if (!name_.empty()) return;
+  const HttpReply reply =
+      HttpClient(servers_[0], std::min(config.request_timeout, 60.0)).get("/v1/models", headers_with(api_key()));
+  name_ = only_model(reply, servers_[0].text(), words_of(reply, api_key()));
 }
-
-ServedRollout::~ServedRollout() = default;
 
 // What a reply says, as far as it can be true; else why not.
 std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const {
   SamplerReply said;
   try {
-    said = dialect_->sampled(reply.body);
+    said = vllm_sampled(reply.body);
   } catch (const std::exception& problem) {
     return str("a damaged reply (", printable(problem.what(), 120), ")");
   }
@@ -130,10 +123,6 @@ std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, E
   }
   if (!by_stop && count < ask.max_tokens) {
     return str("a response of ", count, " tokens that neither ended nor reached its ", ask.max_tokens);
-  }
-  if (!said.version.empty() && said.version != str(weights_)) {
-    return str("a response of weights ", printable(said.version, 40), " where those of step ", weights_,
-               " were handed over");
   }
   into.token = std::move(said.token);
   into.logprob.assign(said.logprob.begin(), said.logprob.end());
@@ -171,8 +160,8 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
   };
   AskMany asking(servers_, items.size(),
                  {config_.requests, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
-                 {.path = dialect_->path(),
-                  .ask = [&](size_t item) { return dialect_->sample(ask_of(item)); },
+                 {.path = kVllmPath,
+                  .ask = [&](size_t item) { return vllm_sample(name_, ask_of(item)); },
                   .read = [&](size_t item, const HttpReply& reply) { return read(ask_of(item), reply, results[item]); },
                   .took = took,
                   .should_stop = request.limits.should_stop});
@@ -193,22 +182,32 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
   return out;
 }
 
-// One call, tried again like any request.
+// One call, tried again like any request, for rollout.patience; the first time that is said.
 HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body, double timeout) const {
   HttpClient client(servers_[server], timeout);
-  return ask_patiently(config_.retries, 0.25, [&] { return client.post(path, body, headers_with(api_key())); });
+  bool said = false;
+  return ask_patiently(
+      config_.retries, 0.25, config_.patience, [&] { return client.post(path, body, headers_with(api_key())); },
+      [&](const HttpReply& reply) {
+        if (!said) {
+          warn(str(servers_[server].text(), path, ": ", words_of(reply, api_key()), "; asked again for up to ",
+                   human_seconds(config_.patience), " (rollout.patience)"));
+        }
+        said = true;
+      });
 }
 
 void ServedRollout::take_up(size_t server, const std::string& directory) const {
-  for (const SamplerDialect::Call& step : dialect_->hand_over(directory, str(weights_))) {
+  for (const VllmCall& step : vllm_hand_over(directory, str(weights_))) {
     const HttpReply reply = call(server, step.path, step.body, std::max(config_.request_timeout, kTaking));
-    const std::string refused = reply.status == 200 ? dialect_->refuses(reply.body) : words_of(reply, api_key());
+    const std::string refused = reply.status == 200 ? vllm_refuses(reply.body) : words_of(reply, api_key());
     if (refused.empty()) continue;
     const bool unknown = reply.status == 404;
-    throw Error(ErrorKind::server,
-                str(servers_[server].text(), step.path, ": the weights of step ", weights_, " (", directory,
-                    ") are not taken: ", printable(refused, 200), unknown ? str("; ", dialect_->needs()) : ""),
-                kInterrupted);
+    throw Error(
+        ErrorKind::server,
+        str(servers_[server].text(), step.path, ": the weights of step ", weights_, " (", directory,
+            ") are not taken: ", printable(refused, 200), unknown ? "; start vLLM with VLLM_SERVER_DEV_MODE=1" : ""),
+        kInterrupted);
   }
 }
 
@@ -226,7 +225,7 @@ std::string ServedRollout::ask(size_t server, const std::string& body, double ti
                                const std::function<std::string(const HttpReply&)>& take) const {
   std::string why;
   for (int64_t tries = 0; tries <= config_.retries; ++tries) {
-    const HttpReply reply = call(server, dialect_->path(), body, timeout);
+    const HttpReply reply = call(server, kVllmPath, body, timeout);
     if (reply.status != 200) return words_of(reply, api_key());
     why = take(reply);
     if (why.empty()) break;
@@ -242,18 +241,18 @@ Episode ServedRollout::draw(size_t server) const {
                          .temperature = config_.temperature,
                          .seed = kKnownSeed};
   Episode sampled;
-  const std::string why = ask(server, dialect_->sample(asked), config_.request_timeout,
+  const std::string why = ask(server, vllm_sample(name_, asked), config_.request_timeout,
                               [&](const HttpReply& reply) { return read(asked, reply, sampled); });
   if (why.empty()) return sampled;
-  throw Error(ErrorKind::server, str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
+  throw Error(ErrorKind::server, str(servers_[server].text(), kVllmPath, ": ", why), kInterrupted);
 }
 
 std::vector<double> ServedRollout::known_scores(size_t server) const {
   std::vector<double> theirs;
   const std::string why =
-      ask(server, dialect_->score(known_), std::max(config_.request_timeout, kTaking), [&](const HttpReply& reply) {
+      ask(server, vllm_score(name_, known_), std::max(config_.request_timeout, kTaking), [&](const HttpReply& reply) {
         try {
-          theirs = dialect_->scored(reply.body, known_);
+          theirs = vllm_scored(reply.body, known_);
         } catch (const std::exception& problem) {
           return str("a damaged reply (", printable(problem.what(), 120), ")");
         }
@@ -324,8 +323,9 @@ void ServedRollout::on_all(const std::function<void(size_t server)>& work) const
   if (failed) std::rethrow_exception(failed);
 }
 
-void ServedRollout::hand_over_by_disk(const std::string& folder, const std::string& model_files,
-                                      const MasterValues& values) {
+void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
+                              const MasterValues& values) {
+  weights_ = weights;
   make_directories(folder);
   const std::string name = str("step-", weights_), target = path_join(folder, name);
   const std::string temporary = path_join(folder, ".tmp");
@@ -338,6 +338,10 @@ void ServedRollout::hand_over_by_disk(const std::string& folder, const std::stri
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
   on_all([&](size_t server) { take_up(server, seen); });
+  check_weights();
+  for (const std::string& old : list_directory(folder)) {
+    if (old != name) remove_all(path_join(folder, old));
+  }
 }
 
 // Whether every server computes with the weights of now.
@@ -356,20 +360,6 @@ void ServedRollout::check_weights() {
   on_all([&](size_t server) { drawn[server] = draw(server); });
   for (size_t server = 0; server < servers_.size(); ++server) check_drawn(server, drawn[server]);
   before_ = ours;
-}
-
-void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
-                              const MasterValues& values) {
-  expect(weights);
-  if (sync_) {
-    sync_->send(model_, weights, values);
-    return check_weights();
-  }
-  hand_over_by_disk(folder, model_files, values);
-  check_weights();
-  for (const std::string& old : list_directory(folder)) {
-    if (old != str("step-", weights)) remove_all(path_join(folder, old));
-  }
 }
 
 }  // namespace ucas

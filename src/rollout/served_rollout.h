@@ -1,4 +1,4 @@
-// Sampling by servers of other programs (SGLang, vLLM): prompts go out as token ids, each response with a seed of its
+// Sampling by servers of vLLM: prompts go out as token ids, each response with a seed of its
 // own, and come back as token ids with log-probs; weights go over by a directory that the servers see, too. A hand-over
 // that was acknowledged is not believed: after each one the server's log-probs of a known text must be ours, and nearer
 // to ours than to those of the weights before. Borrows model and tokenizer files; the directory is inside the run's.
@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "http/ask_many.h"
+#include "model/masters.h"
 #include "model/model.h"
+#include "rollout/config.h"
 #include "rollout/rollouter.h"
-#include "rollout/sampler_dialect.h"
-#include "rollout/weight_sync.h"
+#include "rollout/vllm.h"
 
 namespace ucas {
 
@@ -23,16 +24,13 @@ class ServedRollout final : public Rollouter {
  public:
   ServedRollout(const TrainRolloutConfig& config, Model& model, std::vector<int32_t> known_prompt,
                 std::vector<int32_t> stop_ids, int64_t token_budget);
-  ~ServedRollout() override;
 
   // Error(ErrorKind::server, exit 75) where responses are missing after all tries.
   std::vector<Episode> run(const RolloutRequest& request) override;
 
-  // Responses are of these weights from now on, and one that says otherwise is none.
-  void expect(int64_t weights) { weights_ = weights; }
   // Writes the model's weights of now to FOLDER/step-N and has every server take them, all at once, and removes those
-  // before; or broadcasts them (rollout.weight_sync). Error ("server", exit 75) where one does not answer, refuses, or
-  // computes with others. `values` as save_model() has it.
+  // before. Error ("server", exit 75) where one does not answer, refuses, or computes with others. `values` as
+  // save_model() has it. Of several ranks rank 0 alone calls.
   void hand_over(const std::string& folder, int64_t weights, const std::string& model_files,
                  const MasterValues& values = nullptr);
 
@@ -45,7 +43,6 @@ class ServedRollout final : public Rollouter {
   HttpReply call(size_t server, const std::string& path, const std::string& body, double timeout) const;  // seconds
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
   void take_up(size_t server, const std::string& directory) const;
-  void hand_over_by_disk(const std::string& folder, const std::string& model_files, const MasterValues& values);
   void check_weights();
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
   void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);
@@ -63,10 +60,9 @@ class ServedRollout final : public Rollouter {
   const std::vector<Url> servers_;
   const std::vector<int32_t> known_prompt_, stop_ids_;
   const int64_t token_budget_;
-  std::unique_ptr<SamplerDialect> dialect_;
-  std::unique_ptr<WeightSync> sync_;  // null: by a directory
-  std::vector<int32_t> known_;        // the known text: the prompt and a response to it
-  std::vector<double> before_;        // our log-probs of it at the last hand-over
+  std::string name_;            // of the model there
+  std::vector<int32_t> known_;  // the known text: the prompt and a response to it
+  std::vector<double> before_;  // our log-probs of it at the last hand-over
   int64_t weights_ = 0;
   int64_t tried_again_ = 0;
   double difference_ = 0;

@@ -32,7 +32,7 @@ class served_rollout : public ::testing::Test {
       : server_(tiny_.model()),
         policy_(open_policy(tiny_.model(), at::kCPU, {})),
         prompts_(testing::random_prompts(3, 6, policy_.model->config().vocab_size)) {
-    config_.backend = SampledBy::sglang;
+    config_.backend = SampledBy::vllm;
     config_.servers = {server_.address()};
     config_.response_length = 8;
     config_.requests = 4;
@@ -153,35 +153,9 @@ TEST_F(served_rollout, an_acknowledged_hand_over_that_changed_nothing_is_found_o
   EXPECT_NE(said.find("were not delivered"), std::string::npos) << said;
 }
 
-TEST_F(served_rollout, a_response_of_other_weights_than_were_handed_over_is_none) {
-  hand_over(0);
-  server_.told_version = "7";
-  config_.retries = 1;
-  make();
-  served_->expect(0);
-  const std::string said = refusal([&] { sample(); });
-  EXPECT_NE(said.find("a response of weights 7 where those of step 0"), std::string::npos) << said;
-}
-
-// This one answers nothing of groups.
-TEST_F(served_rollout, a_server_that_joins_no_group_is_named_at_once) {
-  config_.weight_sync = WeightSyncBy::gloo;
-  config_.patience = 1e4;
-  make();
-  const std::string said = refusal([&] { hand_over(0); });
-  EXPECT_NE(said.find(server_.address() + "/get_server_info: HTTP 404"), std::string::npos) << said;
-  server_.ranks = 1;
-  const std::string refused = refusal([&] { hand_over(0); });
-  EXPECT_NE(refused.find("/init_weights_update_group: the group of 2 ranks that gets weights (rollout.weight_sync = "
-                         "\"gloo\") was not joined: HTTP 404"),
-            std::string::npos)
-      << refused;
-  EXPECT_FALSE(exists(tiny_.path_of("weights"))) << "nothing is written for it";
-}
-
 TEST_F(served_rollout, a_training_hands_its_weights_over_before_each_step_and_logs_whose_responses_it_learns_from) {
   const std::string run = tiny_.out();
-  EXPECT_EQ(testing::train(tiny_.config("rollout.backend = \"sglang\"\nrollout.servers = [\"" + server_.address() +
+  EXPECT_EQ(testing::train(tiny_.config("rollout.backend = \"vllm\"\nrollout.servers = [\"" + server_.address() +
                                         "\"]\nrollout.retries = 3"),
                            run),
             kDone);

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "rollout/sampled_bytes.h"
+#include "rollout/recorded_rollout.h"
 
 namespace ucas {
 
@@ -45,10 +45,7 @@ class OwnPart {
     RolloutRequest mine = request_;
     mine.jobs = jobs_;
     mine.sink.keep = true;
-    mine.sink.on_response = [this](const Episode&) {
-      --under_way_;
-      ranks_.works();
-    };
+    mine.sink.on_response = [this](const Episode&) { --under_way_; };
     if (request_.sink.on_own_response) {
       mine.sink.on_own_response = [this](const Episode& episode) {
         Episode own = episode;

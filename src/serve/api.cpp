@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -332,10 +333,13 @@ void write_pieces(ServeTicket& ticket, ApiWriter writer, bool with_usage, const 
 
 }  // namespace
 
-HttpAnswer ServeApi::complete(const std::string& body, bool chat) {
+HttpAnswer ServeApi::complete(HttpBody& body, bool chat) {
   try {
-    const Json asked = parse_json(body, "the request");
-    const ApiRequest request = ApiReader(asked, chat, as_, service_.room()).read();
+    const ApiRequest request = [&] {
+      const Json asked = parse_json(body.text(), "the request");
+      return ApiReader(asked, chat, as_, service_.room()).read();
+    }();
+    body.drop();
     const ApiWriter writer(request, as_);
     const std::shared_ptr<ServeTicket> ticket = service_.ask(request.ask);
     if (!request.streams) return whole_answer(*ticket, writer);
@@ -356,7 +360,11 @@ HttpAnswer ServeApi::complete(const std::string& body, bool chat) {
 std::optional<HttpAnswer> ServeApi::without_key(const std::string& path, const HttpHeaders& headers) const {
   if (as_.key.empty() || path == "/health") return std::nullopt;
   const auto found = headers.find("authorization");
-  if (found != headers.end() && same_key(found->second, str("Bearer ", as_.key))) return std::nullopt;
+  const std::string given = found == headers.end() ? "" : found->second;
+  constexpr std::string_view kScheme = "bearer ";  // of any case
+  const bool bearer = std::ranges::equal(given.substr(0, kScheme.size()), kScheme, {},
+                                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (bearer && same_key(given.substr(kScheme.size()), as_.key)) return std::nullopt;
   return refusal({401, "the key is missing or another one"});
 }
 
@@ -368,24 +376,31 @@ HttpAnswer ServeApi::models() const {
 
 void ServeApi::add_to(HttpServer& server) {
   server.first([this](const std::string& path, const HttpHeaders& headers) { return without_key(path, headers); });
-  server.get("/health",
-             [](const std::string&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
-  server.get("/v1/models", [this](const std::string&, const HttpHeaders&) { return models(); });
+  server.get("/health", [](const HttpBody&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
+  server.get("/v1/models", [this](const HttpBody&, const HttpHeaders&) { return models(); });
   for (const bool chat : {false, true}) {
     server.post(chat ? "/v1/chat/completions" : "/v1/completions",
-                [this, chat](const std::string& body, const HttpHeaders&) { return complete(body, chat); });
+                [this, chat](HttpBody& body, const HttpHeaders&) { return complete(body, chat); });
   }
   server.otherwise([](int status) {
     const auto why = [&]() -> std::string {
       switch (status) {
         case 404:
           return "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health";
+        case 408:
+          return "the request came too slowly";
+        case 411:
+          return "the body: expected Content-Length or Transfer-Encoding: chunked";
         case 413:
           return "the body has more than 64 MiB, counted unpacked";
         case 415:
           return "the body: expected JSON, as it is or packed by gzip";
         case 431:
           return "the head of the request has more than 64 KiB or 128 lines";
+        case 501:
+          return "Transfer-Encoding: expected chunked";
+        case 503:
+          return "too many large bodies at once; try again";
         default:
           return str("HTTP ", status);
       }

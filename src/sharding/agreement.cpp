@@ -66,12 +66,11 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
 
 Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
   if (ranks.alone()) return mine;
-  // Flags, the three numbers of `best`, then `ended`.
+  // Flags, then the numbers of `best`.
   std::string bytes;
   for (const bool flag : {mine.stop, mine.validate, mine.save, mine.last}) bytes += flag ? '1' : '0';
   const auto add = [&](const auto& number) { bytes.append(reinterpret_cast<const char*>(&number), sizeof number); };
-  add(mine.best.step), add(mine.best.value), add(mine.best.since);
-  bytes += mine.ended;
+  add(mine.best.step), add(mine.best.value);
   const std::vector<std::string> all = ranks.all_gather(what, bytes);
   const std::string& leader = all[0];
   Decision decision{.validate = leader[1] == '1', .save = leader[2] == '1', .last = leader[3] == '1'};
@@ -81,8 +80,7 @@ Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
     std::memcpy(&number, leader.data() + at, sizeof number);
     at += sizeof number;
   };
-  take(decision.best.step), take(decision.best.value), take(decision.best.since);
-  decision.ended = leader.substr(at);
+  take(decision.best.step), take(decision.best.value);
   return decision;
 }
 

@@ -23,7 +23,6 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
 struct Decision {
   bool validate = false, save = false, last = false;
   bool stop = false;  // asked for on any rank
-  std::string ended;  // TrainState's
   BestStep best;
 };
 // Rank 0's, on all.

@@ -44,7 +44,6 @@ class Local final : public GradientSchedule {
     work_off({0, micros}, work);
   }
   void read(int64_t micros, const Work& work) override { work_off({0, micros}, work); }
-  int64_t reads(int64_t micros) const override { return micros; }
   void finish() override {}
 
  private:
@@ -62,19 +61,9 @@ void add_to(std::span<double> sum, std::span<const double> part) {
 class OverRanks : public GradientSchedule {
  public:
   OverRanks(Ranks& ranks, std::span<double> metrics) : ranks_(ranks), metrics_(metrics) {}
-  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), told(work)); }
-  int64_t reads(int64_t micros) const override {
-    const RankShare mine = share_of(ranks_, micros);
-    return mine.last - mine.first;
-  }
+  void read(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
 
  protected:
-  Work told(const Work& work) {
-    return [this, &work](int64_t micro) {
-      work(micro);
-      ranks_.works();
-    };
-  }
   void sum_metrics() {
     std::vector<double> sum(metrics_.size()), part(metrics_.size());
     for (const std::string& bytes : gather_metrics(ranks_, metrics_)) {
@@ -90,21 +79,16 @@ class OverRanks : public GradientSchedule {
 // update.reduce = "sum": all at once, then one sum over ranks.
 class Summed final : public OverRanks {
  public:
-  Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients, Wire wire)
-      : OverRanks(ranks, metrics), gradients_(std::move(gradients)), wire_(wire) {}
-  void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), told(work)); }
+  Summed(Ranks& ranks, std::span<double> metrics, std::vector<at::Tensor> gradients)
+      : OverRanks(ranks, metrics), gradients_(std::move(gradients)) {}
+  void learn(int64_t micros, const Work& work) override { work_off(share_of(ranks_, micros), work); }
   void finish() override {
-    if (wire_ == Wire::bf16) {
-      ranks_.all_reduce_bf16("summing gradients", gradients_);
-    } else {
-      ranks_.all_reduce("summing gradients", gradients_);
-    }
+    ranks_.all_reduce("summing gradients", gradients_);
     sum_metrics();
   }
 
  private:
   const std::vector<at::Tensor> gradients_;
-  const Wire wire_;
 };
 
 // And update.shard = "gradients": a block's gradients go to their owners as the backward pass leaves it.
@@ -112,15 +96,14 @@ class SummedShards final : public OverRanks {
  public:
   SummedShards(Ranks& ranks, std::span<double> metrics, Model& model, std::span<const NamedTensor> parameters,
                const Among& among)
-      : OverRanks(ranks, metrics),
-        shards_(model, parameters, among.owners, ranks, {Reduce::sum, Shard::gradients, among.wire}) {}
+      : OverRanks(ranks, metrics), shards_(model, parameters, among.owners, ranks, {Reduce::sum, Shard::gradients}) {}
   // As many passes on every rank, with or without work.
   void learn(int64_t micros, const Work& work) override {
     shards_.begin();
     const RankShare mine = share_of(ranks_, micros);
     for (int64_t i = 0; i < (micros + ranks_.size() - 1) / ranks_.size(); ++i) {
       const int64_t micro = mine.first + i;
-      shards_.pass(micro < mine.last ? [&] { told(work)(micro); } : std::function<void()>(), ranks_.size());
+      shards_.pass(micro < mine.last ? [&] { work(micro); } : std::function<void()>(), ranks_.size());
     }
   }
   void finish() override { sum_metrics(); }
@@ -152,7 +135,6 @@ class InWaves final : public GradientSchedule {
     read_ = micros;
     for (int64_t micro = ranks_.rank(); micro < micros; micro += ranks_.size()) note(micro, work);
   }
-  int64_t reads(int64_t micros) const override { return (micros - ranks_.rank() + ranks_.size() - 1) / ranks_.size(); }
   // Those of each micro-batch from zero, added in their order as well.
   void finish() override {
     const size_t n = metrics_.size();
@@ -174,7 +156,6 @@ class InWaves final : public GradientSchedule {
   void note(int64_t micro, const Work& work) {
     std::ranges::fill(metrics_, 0.0);
     work(micro);
-    ranks_.works();
     noted_.insert(noted_.end(), metrics_.begin(), metrics_.end());
   }
 
@@ -194,10 +175,10 @@ std::unique_ptr<GradientSchedule> make_schedule(const Among& among, Model& model
   if (among.reduce == Reduce::micro) return std::make_unique<InWaves>(among, metrics, model, parameters);
   if (!among.several()) return std::make_unique<Local>(parameters);
   Ranks& ranks = *among.ranks;
-  if (shards_gradients(among.shard)) {
+  if (among.shard == Shard::gradients) {
     return std::make_unique<SummedShards>(ranks, metrics, model, parameters, among);
   }
-  return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters), among.wire);
+  return std::make_unique<Summed>(ranks, metrics, gradients_of(parameters));
 }
 
 }  // namespace ucas

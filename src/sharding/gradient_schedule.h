@@ -27,7 +27,6 @@ struct Among {
   Ranks* ranks = nullptr;  // null: this process alone
   Reduce reduce = Reduce::sum;
   Shard shard = Shard::moments;
-  Wire wire = Wire::f32;             // of gradients, by `sum`
   std::vector<int64_t> owners = {};  // by parameter (Optimizer::owners()); alone: none
 
   bool several() const { return ranks != nullptr && !ranks->alone(); }
@@ -42,8 +41,6 @@ class GradientSchedule {
   virtual void learn(int64_t micros, const Work& work) = 0;
   // After learn(): the same of work that adds to the metrics alone.
   virtual void read(int64_t micros, const Work& work) = 0;
-  // How many of them are this process's.
-  virtual int64_t reads(int64_t micros) const = 0;
   // After both: the gradients of the parameters, or this rank's shards of them, and the metrics are the mini-batch's.
   virtual void finish() = 0;
 };

@@ -1,9 +1,9 @@
 // Which ranks are there, beside their calls: a collective waits for a rank that is missing, and a host that is gone
-// closes no connection. Each rank says once a second in the store of rank 0 that it is there, and rank 0 looks who is
-// not. With that each says how far it is, so that a rank which keeps the others waiting is named; it is not ended for
-// that, as a slow one is healthy. A rank that fails by itself says why, so that the others can. Where one is lost, a
-// process that is not at its end by itself soon says so on standard error and ends with 70. Threads: one for the store,
-// one that watches it; calls come from the rank's own.
+// closes no connection. Each rank says once a second in the store that it is there and which call it is in; rank 0
+// looks who is not, and the others look at rank 0. A rank that keeps the others waiting is named and not ended, as a
+// slow one is healthy. A rank that fails by itself says why, so that the others can. Where one is lost, a process that
+// is not at its end by itself soon says so on standard error and ends with 70. Threads: one for the store, one that
+// watches it; calls come from the rank's own.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -18,9 +18,6 @@ namespace ucas {
 // How long a rank may be silent: UCAS_HEARTBEAT, in seconds, else 10; 0: none is looked for.
 std::chrono::seconds heartbeat_patience();
 
-// Of a rank: the first, and those that it opens for a training (Ranks::open_channel()): of weights, of a step ahead.
-constexpr int64_t kChannels = 3;
-
 class Heartbeat {
  public:
   // `store`: a connection of its own.
@@ -31,17 +28,11 @@ class Heartbeat {
 
   // This rank fails, and why. Comes back when the others can have read it, or after a few seconds.
   void tell_failure(const std::string& text);
-  // Where this rank is: it begins call `number`, `what`, of a channel below kChannels. `what` stays. Costs no call.
-  void begins(int64_t channel, int64_t number, const char* what);
-  // A piece of its own work is done: a micro-batch, a response.
-  void works();
-  // Which ranks have not come to the call that this one is in, and where they are, in words; "" if all have. Asks the
+  // Where this rank is: it begins call `number`, `what`. Costs no call.
+  void begins(int64_t number, const char* what);
+  // Why a call can have failed: "another rank ended: rank 1: TEXT", "not in this call: rank 2, ..", or "". Asks the
   // store, for two seconds at most.
-  std::string missing(int64_t channel);
-
-  // What is known of the rank that was lost first, "rank 1: TEXT"; "" if nothing. Asks the store, for two seconds at
-  // most.
-  std::string lost();
+  std::string reason();
 
  private:
   class Beating;

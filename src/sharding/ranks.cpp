@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -10,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/process/machine.h"
-#include "base/process/slurm.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -30,9 +31,7 @@ class Alone final : public Ranks {
     for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(to[0][i]);
   }
   void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
-  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
   int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::unique_ptr<Ranks> open_channel() override { return std::make_unique<Alone>(); }
 
  private:
   std::map<std::string, int64_t> counted_;
@@ -57,16 +56,20 @@ int64_t number_of(const char* name, int64_t least, int64_t most) {
 }
 
 bool several_by_environment() {
-  static const bool read = [] {
-    for (const auto& [name, value] : variables_of_slurm(std::getenv)) ::setenv(name.c_str(), value.c_str(), 1);
-    return true;
-  }();
-  (void)read;
   const char* world = std::getenv("WORLD_SIZE");
   return world != nullptr && std::strcmp(world, "1") != 0;
 }
 
 constexpr int64_t kMostRanks = 4096;
+
+// A rank without one to spare would wait for its connections for ever.
+void require_descriptors(int64_t ranks) {
+  const rlim_t least = 64 + 4 * static_cast<rlim_t>(ranks);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= least) return;
+  throw AgreedError(ErrorKind::limit, str("ulimit -n is ", limit.rlim_cur, ": ", ranks, " ranks need ", least,
+                                          " open files each; raise it"));
+}
 
 }  // namespace
 
@@ -75,9 +78,6 @@ void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int
   of_ranks[static_cast<size_t>(from)].assign(tensors.begin(), tensors.end());
   broadcast(what, of_ranks);
 }
-
-void Ranks::all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) { all_reduce(what, tensors); }
-void Ranks::reduce_bf16(const char* what, OfRanks to) { reduce(what, to); }
 
 bool Ranks::any(const char* what, bool mine) {
   const std::vector<std::string> all = all_gather(what, mine ? "1" : "");
@@ -106,6 +106,7 @@ std::unique_ptr<Ranks> alone() { return std::make_unique<Alone>(); }
 std::unique_ptr<Ranks> open_ranks() {
   if (!several_by_environment()) return alone();
   const int64_t size = number_of("WORLD_SIZE", 1, kMostRanks), rank = number_of("RANK", 0, size - 1);
+  require_descriptors(size);
   const char* host = std::getenv("MASTER_ADDR");
   const int64_t port = number_of("MASTER_PORT", 1, 65535);
   std::unique_ptr<Ranks> ranks = make_gloo_ranks(rank, size, host != nullptr ? host : "127.0.0.1", port);

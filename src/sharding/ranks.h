@@ -1,9 +1,9 @@
 // Ranks: processes that train one policy together. Each samples a shard of the prompts and computes a shard of the
 // gradients; all hold the same batch, advantages and weights. Only rank 0 writes. One rank by default. Under torchrun,
-// or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo; for CUDA tensors
-// see sharding/ranks_device.h. Every call but send() and the counter is a collective: all ranks make it, in
-// order. `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error that
-// names both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
+// or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo, and over NCCL what
+// lies on a GPU, where libucas_cuda.so was built with it. Every call but the counter is a collective: all ranks make
+// it, in order. `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error
+// that names both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -56,16 +56,9 @@ class Ranks {
   // 0, then of rank 1, .., of rank givers - 1. `to` has the same shapes on all ranks; from rank `givers` on its values
   // are not read. `sums` are like to[r]. f32, contiguous, on one device.
   virtual void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) = 0;
-  // all_reduce() and reduce() by half the bytes. Each rank's values of f32 are rounded to bf16 once and added in f32,
-  // in the order of ranks; all_reduce_bf16() rounds the sum once more, reduce_bf16() leaves what rank r has itself as
-  // it is.
-  virtual void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors);
-  virtual void reduce_bf16(const char* what, OfRanks to);
   // In place: what is of rank r becomes r's on all.
   virtual void broadcast(const char* what, OfRanks from) = 0;
   void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);
-  // Point to point, in place; only these two ranks call. A collective comes before a series of these.
-  virtual void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) = 0;
 
   // Atomic counter on the store, 0 at first: adds and returns the sum.
   virtual int64_t add_to_counter(const std::string& name, int64_t more) = 0;
@@ -78,14 +71,8 @@ class Ranks {
   // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
   virtual int64_t bytes() const { return 0; }
 
-  // A further way to the same ranks, for a thread beside those that call by the others: what is called there is
-  // compared and ordered apart. A collective. Lives no longer than this.
-  virtual std::unique_ptr<Ranks> open_channel() = 0;
-
   // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
   virtual void tell_failure(const std::string& /*text*/) {}
-  // A micro-batch or a response is done: what is said of a rank that others wait for. Any thread.
-  virtual void works() {}
 
   bool any(const char* what, bool mine);  // whether it is so on any rank
   // Broadcast of rank 0's bytes.

@@ -2,7 +2,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -19,7 +18,6 @@
 #include "model/tensor/cuda_library.h"
 #include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
-#include "sharding/ranks_device.h"
 #include "sharding/rendezvous.h"
 #include "train/update/config.h"
 
@@ -28,7 +26,6 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kSmall = 1 << 20;                // elements
-constexpr int64_t kBf16Elements = 1 << 22;         // that are summed at once: small buffers stay in the caches
 constexpr int64_t kUnderWay = int64_t{256} << 20;  // bytes that several roots send at once
 constexpr int64_t kCallsAtOnce = 4;                // of them, by threads of Gloo
 constexpr std::chrono::minutes kPatience{30};      // for the slowest rank: a step's sampling may be uneven
@@ -42,17 +39,7 @@ struct Header {
 };
 constexpr size_t kNameBytes = 64;
 
-enum class Kind : char {
-  barrier,
-  all_gather,
-  all_reduce,
-  reduce,
-  broadcast,
-  send,
-  add_in_order,
-  all_reduce_bf16,
-  reduce_bf16
-};
+enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
 
 uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
   uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
@@ -108,35 +95,15 @@ class GlooRanks final : public Ranks {
   GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port)
       : rank_(rank), size_(size), fault_(str("collective@", rank)) {
     called("joining the other ranks", [&] {
-      Rendezvous met = join_ranks(facts_here(rank, size), host, port, kPatience);
-      heartbeat_ = std::make_shared<Heartbeat>(met.beats, rank, size, heartbeat_patience());
+      const Rendezvous met = join_ranks(rank, size, host, port, kPatience);
+      heartbeat_ = std::make_unique<Heartbeat>(met.beats, rank, size, heartbeat_patience());
       store_ = met.store;
-      address_ = met.address;
       place_ = met.place;
-      open_group();
+      open_group(met.address);
     });
-  }
-  // Another channel of `first`, by keys of its own in the same store.
-  GlooRanks(const GlooRanks& first, int64_t channel)
-      : rank_(first.rank_),
-        size_(first.size_),
-        place_(first.place_),
-        store_(c10::make_intrusive<c10d::PrefixStore>(str("channel", channel), first.store_)),
-        address_(first.address_),
-        fault_(str("channel", channel, "@", first.rank_)),
-        heartbeat_(first.heartbeat_),
-        channel_(channel) {
-    called("opening a channel", [&] { open_group(); });
   }
   GlooRanks(const GlooRanks&) = delete;
   GlooRanks& operator=(const GlooRanks&) = delete;
-  std::unique_ptr<Ranks> open_channel() override {
-    barrier("opening a channel");
-    UCAS_CHECK(channel_ == 0 && channels_ < kChannels, "a rank has few channels, and opens them by the first");
-    auto channel = std::make_unique<GlooRanks>(*this, channels_++);
-    of_channels_.push_back(channel->group_);
-    return channel;
-  }
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
@@ -144,7 +111,6 @@ class GlooRanks final : public Ranks {
   int64_t bytes() const override { return bytes_; }
 
   void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
-  void works() override { heartbeat_->works(); }
 
   void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
@@ -181,24 +147,11 @@ class GlooRanks final : public Ranks {
   void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
     const at::NoGradGuard no_grad;
     begin(Kind::add_in_order, what, bytes_in(to));
-    add_all_in_order(what, to, sums, {givers, at::kFloat, true});
-  }
-
-  void reduce_bf16(const char* what, OfRanks to) override {
-    const at::NoGradGuard no_grad;
-    begin(Kind::reduce_bf16, what, bytes_in(to));
-    add_all_in_order(what, to, to[static_cast<size_t>(rank_)], {size_, at::kBFloat16, false});
-  }
-
-  void all_reduce_bf16(const char* what, std::span<const at::Tensor> tensors) override {
-    const at::NoGradGuard no_grad;
-    begin(Kind::all_reduce_bf16, what, bytes_in(tensors));
-    const int64_t all = elements_in(tensors), most = std::min(all, kBf16Elements), slice = (most + size_ - 1) / size_;
-    const at::TensorOptions options = tensors[0].options().requires_grad(false).dtype(at::kBFloat16);
-    at::Tensor out = carried(at::zeros({slice * size_}, options)), in = at::empty_like(out);
-    for (int64_t first = 0; first < all; first += most) {
-      sum_some_bf16(what, tensors, {first, std::min(most, all - first)}, out, in);
-    }
+    // All-to-all of so many elements at a time that the buffers stay small.
+    int64_t longest = 0;
+    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
+    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
+    for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
   }
 
   using Ranks::broadcast;
@@ -211,75 +164,28 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
-    if (rank_ == from) {
-      send_header(what, bytes_in(tensors), to);
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, to); });
-    }
-    if (rank_ == to) {
-      receive_header(what, bytes_in(tensors), from);
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, from); });
-    }
-  }
-
   int64_t add_to_counter(const std::string& name, int64_t more) override {
     int64_t sum = 0;
-    called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
+    called("claiming a prompt", [&] { sum = store_->add("counter/" + name, more); });
     return sum;
   }
 
  private:
-  void open_group() {
-    group_ = open_gloo(store_, {.rank = rank_,
-                                .size = size_,
-                                .address = address_,
-                                .patience = kPatience,
-                                .threads = std::clamp<int64_t>(size_, 2, kCallsAtOnce)});
+  // By the interface that GLOO_SOCKET_IFNAME names, else by that of this host's `address`.
+  void open_group(const std::string& address) {
+    auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+    options->threads = static_cast<int>(std::clamp<int64_t>(size_, 2, kCallsAtOnce));
+    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+    options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                                    : c10d::ProcessGroupGloo::createDeviceForHostname(address));
+    group_ =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
   }
 
-  // All-to-all of slices, each summed by one rank, then all-gather of the sums.
-  void sum_some_bf16(const char* what, std::span<const at::Tensor> tensors, const Elements& some, at::Tensor& out,
-                     at::Tensor& in) {
-    const int64_t slice = out.numel() / size_;
-    int64_t at = 0;
-    each_part(tensors, some, [&](const at::Tensor& part, size_t, int64_t) {
-      out.narrow(0, at, part.numel()).copy_(part);
-      at += part.numel();
-    });
-    bytes_ += 2 * at;
-    std::vector<int64_t> even;
-    called(what, [&] { group_of({out}).alltoall_base(in, out, even, even)->wait(); });
-    const at::Tensor sum = in.narrow(0, 0, slice).to(at::kFloat);
-    for (int64_t r = 1; r < size_; ++r) sum.add_(in.narrow(0, r * slice, slice));
-    std::vector<at::Tensor> mine{sum.to(at::kBFloat16)};
-    std::vector<std::vector<at::Tensor>> sums(1);
-    for (int64_t r = 0; r < size_; ++r) sums[0].push_back(out.narrow(0, r * slice, slice));
-    called(what, [&] { group_of(mine).allgather(sums, mine)->wait(); });
-    at = 0;
-    each_part(tensors, some, [&](const at::Tensor& part, size_t, int64_t) {
-      part.copy_(out.narrow(0, at, part.numel()));
-      at += part.numel();
-    });
-  }
-
-  struct Adding {
-    int64_t givers;
-    at::ScalarType wire;
-    bool own;  // what is here for this rank itself is added, too; else it is in `sums` already
-  };
-  // All-to-all of so many elements at a time that the buffers stay small.
-  void add_all_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, const Adding& adding) {
-    int64_t longest = 0;
-    for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
-    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
-    for (int64_t first = 0; first < longest; first += most) {
-      add_some_in_order(what, to, sums, adding, {first, most});
-    }
-  }
   // These elements of each owner's list.
-  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, const Adding& adding,
+  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
                          const Elements& some) {
-    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(adding.givers);
+    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(givers);
     std::vector<int64_t> sent(to.size()), received(to.size());
     int64_t all_sent = 0, all_received = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -287,7 +193,7 @@ class GlooRanks final : public Ranks {
       if (self < n) all_sent += sent[r] = some.among(elements_in(to[r]));
       if (r < n) all_received += received[r] = some.among(elements_in(to[self]));
     }
-    const at::TensorOptions options = any_of(to).options().requires_grad(false).dtype(adding.wire);
+    const at::TensorOptions options = any_of(to).options().requires_grad(false);
     const at::Tensor out = at::empty({all_sent}, options), in = at::empty({all_received}, options);
     int64_t at = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -303,7 +209,6 @@ class GlooRanks final : public Ranks {
     if (!carried_in.is_same(in)) in.copy_(carried_in);
     at = 0;
     for (size_t r = 0; r < n; ++r) {
-      if (r == self && !adding.own) continue;
       each_part(sums, some, [&](const at::Tensor& sum, size_t i, int64_t first) {
         const int64_t count = sum.numel();
         sum.add_(r == self ? to[self][i].view({-1}).narrow(0, first, count) : in.narrow(0, at, count));
@@ -407,12 +312,6 @@ class GlooRanks final : public Ranks {
   c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
     return tensors[0].is_cpu() ? *group_ : *device_group_;
   }
-  void pass_on(const char* what, std::vector<at::Tensor>& one, int64_t to) {
-    called(what, [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
-  }
-  void take_over(const char* what, std::vector<at::Tensor>& one, int64_t from) {
-    called(what, [&] { group_of(one).recv(one, static_cast<int>(from), 0)->wait(); });
-  }
 
   template <class Call>
   void called(const char* what, Call call) const {
@@ -421,12 +320,11 @@ class GlooRanks final : public Ranks {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& e) {
-      const std::string text = e.what(), lost = heartbeat_ ? heartbeat_->lost() : "";
-      const std::string missing = heartbeat_ && lost.empty() ? heartbeat_->missing(channel_) : "";
-      const std::string why = lost.empty() ? str(printable(text.substr(0, text.find('\n')), 300),
-                                                 missing.empty() ? "" : str("; not in this call: ", missing),
-                                                 "; has another rank ended? its message says why")
-                                           : str("another rank ended: ", printable(lost, 600));
+      const std::string text = e.what(), known = heartbeat_ ? heartbeat_->reason() : "",
+                        own = printable(text.substr(0, text.find('\n')), 300);
+      const std::string why = known.starts_with("another") ? known
+                                                           : str(own, known.empty() ? "" : "; ", known,
+                                                                 "; has another rank ended? its message says why");
       throw Error(ErrorKind::ranks, str("rank ", rank_, " of ", size_, ": ", what, " failed: ", why), kNumeric);
     }
   }
@@ -434,7 +332,7 @@ class GlooRanks final : public Ranks {
   // What all are about to do; Error where it is not the same.
   std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
     fault_point(fault_.c_str());
-    heartbeat_->begins(channel_, calls_ + 1, what);
+    heartbeat_->begins(calls_ + 1, what);
     const Header mine{++calls_, hash_of_call(kind, what), bytes};
     std::vector<Header> headers;
     for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
@@ -465,27 +363,6 @@ class GlooRanks final : public Ranks {
                 kNumeric);
   }
 
-  // Of calls between two: which collective came before, and what this one is.
-  void send_header(const char* what, int64_t bytes, int64_t to) {
-    char name[kNameBytes] = {};
-    std::strncpy(name, what, sizeof name - 1);
-    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
-    at::Tensor message = at::empty({static_cast<int64_t>(sizeof mine + sizeof name)}, at::kByte);
-    std::memcpy(message.data_ptr(), &mine, sizeof mine);
-    std::memcpy(static_cast<char*>(message.data_ptr()) + sizeof mine, name, sizeof name);
-    send(what, message, to);
-  }
-  void receive_header(const char* what, int64_t bytes, int64_t from) {
-    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
-    Header theirs;
-    const at::Tensor message = at::empty({static_cast<int64_t>(sizeof theirs + kNameBytes)}, at::kByte);
-    receive(what, message, from);
-    std::memcpy(&theirs, message.const_data_ptr(), sizeof theirs);
-    if (theirs == mine) return;
-    const char* name = static_cast<const char*>(message.const_data_ptr()) + sizeof theirs;
-    refuse({in_words(what, mine, str("rank ", rank_)), in_words(name, theirs, str("rank ", from))});
-  }
-
   std::vector<at::Tensor> all_of(const char* what, const at::Tensor& mine) {
     std::vector<std::vector<at::Tensor>> out(1);
     for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty_like(mine));
@@ -494,42 +371,18 @@ class GlooRanks final : public Ranks {
     return out[0];
   }
 
-  void send(const char* what, const at::Tensor& tensor, int64_t to) {
-    std::vector<at::Tensor> one{tensor};
-    called(what, [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
-  }
-  void receive(const char* what, const at::Tensor& tensor, int64_t from) {
-    std::vector<at::Tensor> one{tensor};
-    called(what, [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
-  }
-
   const int64_t rank_, size_;
   int64_t bytes_ = 0, calls_ = 0;
   RankLocation place_;
   c10::intrusive_ptr<c10d::Store> store_;
-  std::string address_;  // of this host, for the others
   c10::intrusive_ptr<c10d::Backend> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
   const std::string fault_;  // for tests (base/files/fault.h): the k-th one of a rank
-  std::shared_ptr<Heartbeat> heartbeat_;
-  const int64_t channel_ = 0;
-  int64_t channels_ = 1;  // that the first one has opened, itself included
-  // Their connections close with those of the first: a rank that fails leaves its channels before it has said why.
-  std::vector<c10::intrusive_ptr<c10d::Backend>> of_channels_;
+  std::unique_ptr<Heartbeat> heartbeat_;
 };
 
 }  // namespace
-
-c10::intrusive_ptr<c10d::Backend> open_gloo(const c10::intrusive_ptr<c10d::Store>& store, const GlooGroup& group) {
-  auto options = c10d::ProcessGroupGloo::Options::create(group.patience);
-  if (group.threads > 0) options->threads = static_cast<int>(group.threads);
-  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-  options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                                  : c10d::ProcessGroupGloo::createDeviceForHostname(group.address));
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(group.rank), static_cast<int>(group.size),
-                                                     options);
-}
 
 std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port) {
   return std::make_unique<GlooRanks>(rank, size, host, port);

@@ -1,29 +1,20 @@
-// How ranks find each other, before any of them waits for another one.
-// MASTER_ADDR and MASTER_PORT name a store that rank 0 opens or torchrun's agent has. An agent's outlives a restart,
-// with all that an earlier attempt left in it, so it is asked for one thing: where the store is that rank 0 has opened
-// for this attempt alone, on a free port, and the random number by which it is known. There each rank says what it is,
-// rank 0 compares, and tells all.
+// How ranks find each other, before any of them waits for another one: by a store of c10d, where each says what it is,
+// rank 0 compares, and tells all. Under torchrun that is its agent's, of which an attempt has a part of its own, as
+// PyTorch's own rendezvous does; else rank 0 opens it at MASTER_ADDR and MASTER_PORT, on the loopback interface alone
+// where that is one. `--ranks N` hands rank 0 the socket that it listens on, and all of them a name for their keys that
+// no one else knows (cli/launch.h).
 #pragma once
 
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "sharding/ranks.h"
 
 namespace ucas {
-
-// What a rank says of itself. `facts` are "name = value" and must be the same on all.
-struct RankFacts {
-  int64_t rank = 0, size = 1;
-  std::string host, cores;  // that it runs on: only whether they are the same is asked
-  std::string address;      // of this host, as rank 0 is reached from it
-  std::vector<std::string> facts;
-};
-RankFacts facts_here(int64_t rank, int64_t size);
 
 struct Rendezvous {
   c10::intrusive_ptr<c10d::Store> store;  // this attempt's own
@@ -33,9 +24,13 @@ struct Rendezvous {
 };
 // AgreedError(ErrorKind::config) on all where they are not of one run. std::exception where they do not find each
 // other.
-Rendezvous join_ranks(RankFacts mine, const std::string& host, int64_t port, std::chrono::seconds patience);
+Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port, std::chrono::seconds patience);
 
-// Numeric address of the interface by which `host` is reached; "" where it is not known.
-std::string address_towards(const std::string& host, int64_t port);
+// A group by NCCL, in libucas_cuda.so where the headers of NCCL were there when it was built
+// (model/tensor/cuda_library.h). Left null where there is none: then tensors go through the host.
+using DeviceGroup = c10::intrusive_ptr<c10d::Backend>;
+using MakeDeviceGroup = void (*)(DeviceGroup* made, const c10::intrusive_ptr<c10d::Store>& store, int64_t rank,
+                                 int64_t size, std::chrono::milliseconds patience);
+constexpr const char* kMakeDeviceGroup = "ucas_make_device_group";
 
 }  // namespace ucas

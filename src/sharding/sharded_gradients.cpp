@@ -7,13 +7,12 @@
 
 #include "base/error.h"
 #include "model/gemm/linear.h"
-#include "sharding/beside.h"
 
 namespace ucas {
 
 ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> parameters,
                                    std::span<const int64_t> owners, Ranks& ranks, const How& how)
-    : model_(model), ranks_(ranks), how_(how), beside_(!ranks.alone() && model.device().is_cpu()) {
+    : model_(model), ranks_(ranks), how_(how) {
   UCAS_CHECK(owners.empty() ? ranks.alone() : parameters.size() == owners.size(),
              "expected an owner of each parameter");
   std::map<const at::TensorImpl*, Leaf> left;
@@ -21,7 +20,7 @@ ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> pa
     const at::Tensor& leaf = parameters[i].tensor;
     left.emplace(leaf.unsafeGetTensorImpl(), Leaf{leaf, owners.empty() ? 0 : owners[i], {}});
   }
-  if (ranks.alone() || shards_gradients(how.shard)) {
+  if (ranks.alone() || how.shard == Shard::gradients) {
     for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
       Leaves& leaves = layers_.emplace_back();
       for (const at::Tensor& leaf : layer) {
@@ -55,15 +54,12 @@ void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
   if (work) {
     work();
   } else {
-    model_.accompany_forward();
-    model_.accompany_backward([this](size_t layer) {
-      if (layers_.empty()) return;
+    for (size_t layer = layers_.size(); layer-- > 0;) {
       before(layer);
       after(layer);
-    });
+    }
   }
   give(rest_);
-  finish();
   givers_ = 0;
 }
 
@@ -72,9 +68,7 @@ void ShardedGradients::before(size_t layer) {
   if (givers_ > 0) set_aside(layers_[layer]);
 }
 void ShardedGradients::after(size_t layer) {
-  if (givers_ == 0) return;
-  give(layers_[layer]);
-  if (!beside_) finish();
+  if (givers_ > 0) give(layers_[layer]);
 }
 
 ShardedGradients::OfOwners ShardedGradients::by_owner(const Leaves& leaves) const {
@@ -102,32 +96,21 @@ at::Tensor ShardedGradients::scratch_for(const at::Tensor& parameter) {
   return scratch.zero_();
 }
 
-// Begins to bring them to who keeps them, once those before are there.
+// Brings them to who keeps them. By sums the memory of the others' is free again; by micro-batches another block uses
+// it.
 void ShardedGradients::give(Leaves& leaves) {
-  finish();
   const at::NoGradGuard no_grad;
-  given_ = &leaves;
-  OfOwners to = by_owner(leaves);
-  std::vector<at::Tensor> sums;
-  for (const Leaf& leaf : leaves)
-    if (how_.reduce == Reduce::micro && mine(leaf)) sums.push_back(leaf.sum);
-  giving_ = start_work(beside_, [this, to = std::move(to), sums = std::move(sums), givers = givers_] {
-    if (how_.reduce == Reduce::sum && how_.wire == Wire::bf16) {
-      ranks_.reduce_bf16("summing gradients of a block", to);
-    } else if (how_.reduce == Reduce::sum) {
+  {
+    const OfOwners to = by_owner(leaves);
+    std::vector<at::Tensor> sums;
+    for (const Leaf& leaf : leaves)
+      if (how_.reduce == Reduce::micro && mine(leaf)) sums.push_back(leaf.sum);
+    if (how_.reduce == Reduce::sum) {
       ranks_.reduce("summing gradients of a block", to);
     } else {
-      ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers);
+      ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers_);
     }
-  });
-}
-
-// By sums the memory of the others' is free again; by micro-batches another block uses it.
-void ShardedGradients::finish() {
-  if (given_ == nullptr) return;
-  Leaves& leaves = *std::exchange(given_, nullptr);
-  giving_.get();
-  const at::NoGradGuard no_grad;
+  }
   for (Leaf& leaf : leaves) {
     at::Tensor& gradient = leaf.parameter.mutable_grad();
     if (how_.reduce == Reduce::micro) {

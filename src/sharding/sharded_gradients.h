@@ -3,21 +3,17 @@
 // when it leaves the block its owners add what all ranks have of it to what they keep.
 // By micro-batches each pass begins at zero, beside what was added up so far, and owners add those of the ranks in
 // their order: block by block (ZeRO-2, and one process), or all after the pass (ZeRO-1), when all owners receive at
-// once. On CPUs the gradients of a block travel beside the backward pass of the next one: a thread makes the call, and
-// the pass waits for it before it gives away the next block, so that calls keep their order and sums their bits.
-// Borrows model and ranks, which no one else calls during a pass; watches the model's backward passes as long as it
-// lives.
+// once. Borrows model and ranks, which no one else calls during a pass; watches the model's backward passes as long as
+// it lives.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "core/optimizer_config.h"
-#include "model/backward_hook.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
 #include "train/update/config.h"
@@ -29,7 +25,6 @@ class ShardedGradients final : public BackwardHook {
   struct How {
     Reduce reduce = Reduce::sum;
     Shard shard = Shard::gradients;
-    Wire wire = Wire::f32;
   };
   // `owners`, by parameter: who keeps its gradient and its moments (Optimizer::owners()); empty: rank 0. `parameters`
   // are the model's, maybe not all, and maybe some beside it.
@@ -59,7 +54,6 @@ class ShardedGradients final : public BackwardHook {
   OfOwners by_owner(const Leaves& leaves) const;
   void set_aside(Leaves& leaves);
   void give(Leaves& leaves);
-  void finish();
   at::Tensor scratch_for(const at::Tensor& parameter);
 
   Model& model_;
@@ -69,9 +63,6 @@ class ShardedGradients final : public BackwardHook {
   Leaves rest_;
   std::map<std::vector<int64_t>, std::vector<at::Tensor>> scratch_;  // by shape, what no pass is using
   int64_t givers_ = 0;                                               // 0: no pass is under way
-  const bool beside_;                                                // blocks travel beside the pass
-  Leaves* given_ = nullptr;                                          // whose gradients travel
-  std::future<void> giving_;                                         // last: it ends before what it uses
 };
 
 }  // namespace ucas

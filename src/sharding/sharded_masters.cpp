@@ -2,7 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <exception>
@@ -16,7 +16,8 @@ namespace ucas {
 namespace {
 
 constexpr const char* kLending = "lending master weights";
-constexpr int64_t kEnough = -1;  // nothing more is asked for
+constexpr int64_t kEnough = -1;       // nothing more is asked for
+constexpr int64_t kAtOnce = 1 << 24;  // elements: all ranks receive what rank 0 asks for
 
 }  // namespace
 
@@ -76,7 +77,6 @@ void ShardedMasters::broadcast_weights() const {
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
     weights.emplace_back();
     for (const Bf16Copy& copy : owned_[static_cast<size_t>(owner)]) {
-      if (copy.of_block) continue;
       if (owner == ranks_.rank()) copy.refresh();
       weights.back().push_back(copy.compute);
     }
@@ -90,14 +90,14 @@ void ShardedMasters::lend(const std::function<void(const MasterValues&)>& work, 
   ranks_.barrier(kLending);
   if (!ranks_.leads()) return answer(own);
   const auto ask = [&](int64_t owner, int64_t which) {
-    ranks_.send(kLending, {{at::full({1}, which, at::kLong)}}, 0, owner);
+    ranks_.broadcast(kLending, {{at::tensor(std::vector<int64_t>{owner, which})}}, 0);
   };
   const auto values = [&](const at::Tensor& leaf) {
     const auto [owner, which] = place_of(leaf);
     if (owner <= 0) return own(leaf);
     ask(owner, which);
-    at::Tensor received = at::empty(leaf.sizes(), at::kFloat);
-    ranks_.send(kLending, {{received}}, owner, 0);
+    const at::Tensor received = at::empty(leaf.sizes(), at::kFloat);
+    lend_one(owner, leaf.numel(), received);
     return received;
   };
   std::exception_ptr failure;
@@ -107,19 +107,29 @@ void ShardedMasters::lend(const std::function<void(const MasterValues&)>& work, 
     if (error.kind() == ErrorKind::ranks) throw;  // no one is left to be told
     failure = std::current_exception();
   }
-  for (int64_t owner = 1; owner < ranks_.size(); ++owner) ask(owner, kEnough);
+  ask(kEnough, 0);
   if (failure) std::rethrow_exception(failure);
 }
 
 void ShardedMasters::answer(const MasterValues& own) const {
-  const auto& mine = owned_[static_cast<size_t>(ranks_.rank())];
-  const at::Tensor asked = at::empty({1}, at::kLong);
+  const at::Tensor asked = at::empty({2}, at::kLong);
   for (;;) {
-    ranks_.send(kLending, {{asked}}, 0, ranks_.rank());
-    const auto which = asked.const_data_ptr<int64_t>()[0];
-    if (which == kEnough) return;
-    ranks_.send(kLending, {{own(mine[static_cast<size_t>(which)].master).detach().cpu().contiguous()}}, ranks_.rank(),
-                0);
+    ranks_.broadcast(kLending, {{asked}}, 0);
+    const int64_t owner = asked.const_data_ptr<int64_t>()[0], which = asked.const_data_ptr<int64_t>()[1];
+    if (owner == kEnough) return;
+    const at::Tensor& master = owned_[static_cast<size_t>(owner)][static_cast<size_t>(which)].master;
+    const bool mine = owner == ranks_.rank();
+    lend_one(owner, master.numel(), mine ? own(master).detach().cpu().contiguous() : at::Tensor());
+  }
+}
+
+// `values`: of the owner, and where they go; undefined: what passes by is dropped.
+void ShardedMasters::lend_one(int64_t owner, int64_t count, const at::Tensor& values) const {
+  const at::Tensor dropped = values.defined() ? at::Tensor() : at::empty({std::min(count, kAtOnce)}, at::kFloat);
+  for (int64_t first = 0; first < count; first += kAtOnce) {
+    const int64_t n = std::min(kAtOnce, count - first);
+    ranks_.broadcast(kLending, {{values.defined() ? values.view({-1}).narrow(0, first, n) : dropped.narrow(0, 0, n)}},
+                     owner);
   }
 }
 

@@ -29,16 +29,16 @@ class ShardedMasters {
                  const std::vector<Bf16Copy>& copies);
 
   bool has(const at::Tensor& leaf) const;
-  // Broadcasts the bf16 weights of each owner, but those of blocks that come when they are needed
-  // (sharding/sharded_weights.h).
+  // Broadcasts the bf16 weights of each owner.
   void broadcast_weights() const;
-  // For files. On rank 0 runs `work`, which asks for the masters of others while these wait and answer; throws what it
-  // throws. `own`: values of those that are here.
+  // For files. On rank 0 runs `work`, which asks for the masters of others: their owners broadcast each, part by part.
+  // Throws what `work` throws. `own`: values of those that are here.
   void lend(const std::function<void(const MasterValues&)>& work, const MasterValues& own) const;
 
  private:
   std::pair<int64_t, int64_t> place_of(const at::Tensor& leaf) const;
   void answer(const MasterValues& own) const;
+  void lend_one(int64_t owner, int64_t count, const at::Tensor& values) const;
 
   Ranks& ranks_;
   std::vector<std::vector<Bf16Copy>> owned_;  // by rank

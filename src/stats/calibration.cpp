@@ -2,12 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
-#include "stats/ranks.h"
 #include "stats/spread.h"
 
 namespace ucas {
+
+namespace {
+
+// 1 .. n, equal values sharing the mean of their places.
+std::vector<double> mean_ranks(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return values[i]; });
+  std::vector<double> ranks(values.size());
+  for (size_t first = 0; first < order.size();) {
+    size_t last = first;
+    while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
+    for (size_t i = first; i < last; ++i) ranks[order[i]] = static_cast<double>(first + 1 + last) / 2;
+    first = last;
+  }
+  return ranks;
+}
+
+}  // namespace
 
 double auroc(std::span<const double> score, const std::vector<bool>& right) {
   UCAS_CHECK(score.size() == right.size(), "expected one score per answer");

@@ -52,32 +52,12 @@ double bisect(double low, double high, Function f) {
   return low + (high - low) / 2;
 }
 
-// A mean of as many values, drawn with replacement.
-double redrawn(std::span<const double> values, Rng& rng) {
-  const auto n = static_cast<int64_t>(values.size());
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += values[static_cast<size_t>(rng.below(n))];
-  return sum / static_cast<double>(n);
-}
-
 double redrawn_share(std::span<const double> values, Rng& rng) { return redraw_mean(values, {0, 1}, rng); }
 
 double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
   double total = 0;
   for (const auto& set : sets) total += redrawn_share(set, rng);
   return total / static_cast<double>(sets.size());
-}
-
-// The percentile interval of `draws` means.
-template <class Redraw>
-Interval bootstrap(std::span<const double> values, uint64_t seed, double level, int64_t draws, Redraw redraw) {
-  UCAS_CHECK(level > 0 && level < 1 && draws > 0, "bootstrap needs a level inside (0, 1) and at least one resample");
-  if (values.empty()) return {};
-  Rng rng(seed, 0x626f6f74);  // a stream of its own
-  std::vector<double> means;
-  means.reserve(static_cast<size_t>(draws));
-  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redraw(values, rng));
-  return percentile_interval(means, level);
 }
 
 }  // namespace
@@ -122,7 +102,6 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
 // Few values: weights that sum to 1, of a Dirichlet distribution with 1 for each value and 1/2 for each end of the
 // range.
 double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng) {
-  if (static_cast<int64_t>(values.size()) >= kFewProblems) return redrawn(values, rng);
   const auto half = [&] {
     const double z = rng.normal();
     return z * z / 2;
@@ -137,12 +116,13 @@ double redraw_mean(std::span<const double> values, const Interval& range, Rng& r
   return sum / weights;
 }
 
-Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level, int64_t draws) {
-  return bootstrap(values, seed, level, draws, redrawn);
-}
-
 Interval bootstrap_share(std::span<const double> values, uint64_t seed, double level, int64_t draws) {
-  return bootstrap(values, seed, level, draws, redrawn_share);
+  UCAS_CHECK(draws > 0, "a bootstrap needs at least one resample");
+  if (values.empty()) return {};
+  Rng rng(seed, 0x626f6f74);  // a stream of its own
+  std::vector<double> means;
+  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn_share(values, rng));
+  return percentile_interval(means, level);
 }
 
 Interval percentile_interval(std::span<const double> drawn, double level) {

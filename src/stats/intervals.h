@@ -24,16 +24,12 @@ Summary summarize(std::span<const double> values);
 // trials.
 Interval clopper_pearson(int64_t successes, int64_t trials, double level = 0.95);
 
-// Percentile bootstrap of the mean over problems: for values that are themselves means over samples (pass@k, mean@k),
-// where samples of one problem are not independent of each other. Covers as stated from some kFewProblems values on.
-Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
-
-// One draw of such a bootstrap, for values that lie within `range`. A mean of few problems, most of them near one end
-// (or, of differences, equal), scatters less in redraws of what was seen than it does: of 30 problems with a mean of
-// 3 % the percentile bootstrap covers 70 % instead of 95, of a difference in few of 15 problems 55 %. So below
-// kFewProblems each draw weighs the problems at random (Rubin's Bayesian bootstrap), beside half a problem at either
-// end of the range, as Jeffreys' interval of a share has. coverage_test.cpp counts how often it covers.
-constexpr int64_t kFewProblems = 100;
+// One draw of a bootstrap of the mean over problems, for values that lie within `range` and are themselves means over
+// samples (pass@k, mean@k). A mean of few problems, most of them near one end (or, of differences, equal), scatters
+// less in redraws of what was seen than it does: of 30 problems with a mean of 3 % the percentile bootstrap covers 70 %
+// instead of 95, of a difference in few of 15 problems 55 %. So each draw weighs the problems at random (Rubin's
+// Bayesian bootstrap), beside half a problem at either end of the range, as Jeffreys' interval of a share has.
+// coverage_test.cpp counts how often it covers.
 double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng);
 
 // The bootstrap of it for values between 0 and 1.

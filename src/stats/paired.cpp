@@ -29,6 +29,10 @@ double mean_of_flipped(const std::vector<std::vector<double>>& sets, Flip flip) 
   return total / static_cast<double>(sets.size());
 }
 
+double welch_freedom(double u, double v, double n, double m) {
+  return (u + v) * (u + v) / (u * u / (n - 1) + v * v / (m - 1));
+}
+
 double two_sided_t(double t, double freedom) { return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)); }
 
 }  // namespace
@@ -108,12 +112,107 @@ TwoSamples welch(std::span<const double> a, std::span<const double> b, double le
   if (a.size() < 2 || b.size() < 2 || (constant(a) && constant(b))) return out;
   const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
   const double u = std::pow(deviation_of(a), 2) / n, v = std::pow(deviation_of(b), 2) / m, error = std::sqrt(u + v);
-  const double freedom = (u + v) * (u + v) / (u * u / (n - 1) + v * v / (m - 1));
+  const double freedom = welch_freedom(u, v, n, m);
   const double half = student_quantile(freedom, level) * error;
   out.change.low = out.change.value - half;
   out.change.high = out.change.value + half;
   out.p = two_sided_t(out.change.value / error, freedom);
   return out;
+}
+
+namespace {
+
+struct VariancePart {
+  double variance = 0, freedom = 0;
+};
+
+double half_width(std::span<const VariancePart> parts, double level) {
+  double sum = 0;
+  for (const VariancePart& part : parts) {
+    if (part.variance > 0) sum += std::pow(student_quantile(part.freedom, level), 2) * part.variance;
+  }
+  return std::sqrt(sum);
+}
+
+TwoSamples weighted_t(double mean, std::span<const VariancePart> parts, double level) {
+  const double half = half_width(parts, level);
+  double low = 0, high = 1 - 1e-12;  // levels
+  for (int i = 0; i < 45; ++i) {
+    const double middle = low + (high - low) / 2;
+    (half_width(parts, middle) < std::fabs(mean) ? low : high) = middle;
+  }
+  return {{mean, mean - half, mean + half}, 1 - high};
+}
+
+// What runs on the same problems give: the mean of each run and of each problem, and the mean square of the rest.
+struct TwoWayMeans {
+  std::vector<double> run, problem;
+  std::vector<double> rest;  // of each set: s2(rest) / S
+};
+
+TwoWayMeans two_way_means(const RunRows& rows, std::span<const size_t> sets) {
+  TwoWayMeans out;
+  const auto runs = static_cast<double>(rows.size()), count = static_cast<double>(sets.size());
+  out.run.assign(rows.size(), 0);
+  size_t first = 0;
+  for (size_t n : sets) {
+    std::vector<double> of_run, of_problem(n);
+    for (const std::vector<double>& row : rows) {
+      of_run.push_back(mean_of(std::span(row).subspan(first, n)));
+      for (size_t i = 0; i < n; ++i) of_problem[i] += row[first + i] / runs;
+    }
+    const double mean = mean_of(of_run);
+    double squares = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      out.run[r] += of_run[r] / count;
+      for (size_t i = 0; i < n; ++i) squares += std::pow(rows[r][first + i] - of_run[r] - of_problem[i] + mean, 2);
+    }
+    out.rest.push_back(squares / ((runs - 1) * static_cast<double>(n - 1) * runs));
+    out.problem.insert(out.problem.end(), of_problem.begin(), of_problem.end());
+    first += n;
+  }
+  return out;
+}
+
+// Of the problems' means, less what single answers scatter.
+VariancePart problems_part(const std::vector<double>& problem, const std::vector<double>& rest,
+                           std::span<const size_t> sets) {
+  VariancePart part;
+  size_t first = 0;
+  for (size_t s = 0; s < sets.size(); ++s) {
+    const double spread = deviation_of(std::span(problem).subspan(first, sets[s])), n = static_cast<double>(sets[s]);
+    first += sets[s];
+    if (sets[s] < 2) continue;
+    part.variance += (spread * spread - rest[s]) / n / std::pow(static_cast<double>(sets.size()), 2);
+    part.freedom += n - 1;
+  }
+  return part;
+}
+
+}  // namespace
+
+TwoSamples two_way(const RunRows& differences, std::span<const size_t> sets, double level) {
+  const TwoWayMeans means = two_way_means(differences, sets);
+  TwoSamples out;
+  out.change.value = mean_of(means.run);
+  if (differences.size() < 2 || constant(means.run)) return out;
+  const auto runs = static_cast<double>(differences.size());
+  const VariancePart parts[] = {{std::pow(deviation_of(means.run), 2) / runs, runs - 1},
+                                problems_part(means.problem, means.rest, sets)};
+  return weighted_t(out.change.value, parts, level);
+}
+
+TwoSamples two_way(const RunRows& first, const RunRows& second, std::span<const size_t> sets, double level) {
+  const TwoWayMeans a = two_way_means(first, sets), b = two_way_means(second, sets);
+  const TwoSamples runs = welch(a.run, b.run, level);
+  if (!runs.change.bounded()) return runs;
+  const auto n = static_cast<double>(first.size()), m = static_cast<double>(second.size());
+  const double u = std::pow(deviation_of(a.run), 2) / n, v = std::pow(deviation_of(b.run), 2) / m;
+  std::vector<double> problem, rest;
+  for (size_t i = 0; i < a.problem.size(); ++i) problem.push_back(b.problem[i] - a.problem[i]);
+  for (size_t s = 0; s < sets.size(); ++s) rest.push_back(a.rest[s] + b.rest[s]);
+  const VariancePart parts[] = {{u + v, welch_freedom(u, v, n, m)}, problems_part(problem, rest, sets)};
+  return weighted_t(runs.change.value, parts, level);
 }
 
 }  // namespace ucas

@@ -102,17 +102,45 @@ TEST(paired, the_mean_over_benchmarks_agrees_with_numpy) {
   EXPECT_NEAR(m.interval.high, row.at("interval")[1].get<double>(), row.at("tolerance").get<double>());
 }
 
-TEST(paired, one_set_alone_has_the_bootstrap_of_its_differences) {
-  PairedSet set;
-  std::vector<double> difference;
-  for (int i = 0; i < 100; ++i) {  // no longer few
-    set.a.push_back(0.1 + 0.005 * i);
-    set.b.push_back(0.4 + 0.002 * (i * i % 97));
-    difference.push_back(set.b.back() - set.a.back());
+TEST(paired, runs_and_problems_have_the_interval_of_a_calculation_by_hand) {
+  // Means of runs 0.1, 0.2, 0.3; of problems 0.1, 0.3, 0.2, 0.2; every rest 0.05 but for the signs.
+  const RunRows rows = {{0.05, 0.15, 0.1, 0.1}, {0.1, 0.3, 0.15, 0.25}, {0.15, 0.45, 0.35, 0.25}};
+  const std::vector<size_t> one = {4}, two = {2, 2};
+  const TwoSamples d = two_way(rows, one);
+  EXPECT_NEAR(d.change.value, 0.2, 1e-12);
+  // Runs: s2 = 0.01, over 3; problems: s2 = 0.02 / 3, rest 0.0075 / 6: (0.02 / 3 - 0.00125 / 3) / 4.
+  double squares = 0;
+  const double run[] = {0.1, 0.2, 0.3}, problem[] = {0.1, 0.3, 0.2, 0.2};
+  for (int r = 0; r < 3; ++r) {
+    for (int i = 0; i < 4; ++i) squares += std::pow(rows[r][i] - run[r] - problem[i] + 0.2, 2);
   }
-  const PairedDifference one = paired_macro_difference({&set, 1}, 9);
-  EXPECT_NEAR(one.mean, mean_of(difference), 1e-15);
-  EXPECT_NEAR(one.interval.low, bootstrap_mean(difference, 9, 0.95, 10000).low, 0.01);
+  const double runs = 0.01 / 3, problems = std::max(0.0, (0.02 / 3 - squares / 6 / 3) / 4);
+  const double half = std::sqrt(std::pow(student_quantile(2), 2) * runs + std::pow(student_quantile(3), 2) * problems);
+  EXPECT_NEAR(d.change.high - d.change.value, half, 1e-9);
+  EXPECT_GT(half, student_quantile(2) * std::sqrt(runs));   // wider than by the runs alone
+  const TwoSamples touching = two_way(rows, one, 1 - d.p);  // p is where the interval touches 0
+  EXPECT_NEAR(touching.change.low, 0, 1e-6);
+  EXPECT_NEAR(two_way(rows, two).change.value, 0.2, 1e-12);
+}
+
+TEST(paired, problems_that_differ_by_chance_alone_leave_the_t_interval_of_the_runs) {
+  const std::vector<size_t> one = {2};
+  const RunRows rows = {{0.3, 0.1}, {0.1, 0.3}, {0.6, 0.2}, {0.2, 0.6}};  // every problem 0.3 in the mean
+  const TwoSamples d = two_way(rows, one);
+  const Figure t = mean_estimate(std::vector<double>{0.2, 0.2, 0.4, 0.4});
+  EXPECT_NEAR(d.change.low, t.low, 1e-9);
+  EXPECT_NEAR(d.p, student_p(std::vector<double>{0.2, 0.2, 0.4, 0.4}), 1e-6);
+  EXPECT_FALSE(two_way({{0.3, 0.1}}, one).change.bounded());
+  EXPECT_FALSE(two_way({{0.3, 0.1}, {0.1, 0.3}}, one).change.bounded());  // runs that do not scatter
+}
+
+TEST(paired, runs_that_are_not_paired_are_at_least_as_uncertain_as_by_welch) {
+  const RunRows a = {{0, 0.2, 0.1}, {0.1, 0.3, 0.2}, {0.2, 0.2, 0.2}}, b = {{0.9, 0.5, 0.1}, {0.8, 0.6, 0.4}};
+  const std::vector<size_t> one = {3};
+  const TwoSamples d = two_way(a, b, one), t = welch(std::vector<double>{0.1, 0.2, 0.2}, std::vector<double>{0.5, 0.6});
+  EXPECT_NEAR(d.change.value, t.change.value, 1e-12);
+  EXPECT_LE(d.change.low, t.change.low);
+  EXPECT_GE(d.p, t.p - 1e-9);
 }
 
 TEST(paired, a_small_set_weighs_as_much_as_a_large_one) {

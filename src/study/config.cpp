@@ -1,6 +1,7 @@
 #include "study/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -8,43 +9,22 @@
 #include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "compare/answers.h"
 #include "data/tasks/registry.h"
 
 namespace ucas {
 
 namespace {
 
-// What a kind is for, what it asks for unless the file says otherwise, what it draws.
+// What is drawn of the runs.
 struct StudyKind {
   const char* name;
-  std::vector<Setting> defaults;
-  std::vector<FigureKind> figures;
+  FigureKind figure;
 };
-
-Setting whole(const char* key, int64_t value) { return {key, value, "kind", false}; }
-
-const std::vector<StudyKind>& study_kinds() {
-  static const std::vector<int64_t> kManySamples = {1, 2, 4, 8, 16, 32, 64};
-  static const std::vector<StudyKind> kinds = {
-      {"methods", {}, {FigureKind::bars}},
-      {"ablation", {}, {FigureKind::bars}},
-      {"sensitivity", {}, {FigureKind::sensitivity}},
-      {"seeds", {}, {FigureKind::bars}},
-      {"dynamics", {}, {FigureKind::dynamics}},
-      {"passk", {whole("evaluate.samples", 64), {"evaluate.ks", kManySamples, "kind", false}}, {FigureKind::passk}},
-      {"confidence", {}, {FigureKind::confidence, FigureKind::reliability}},
-      {"signals", {}, {FigureKind::bars}},
-      {"case", {}, {FigureKind::cases}},
-  };
-  return kinds;
-}
-
-std::vector<std::string> kind_names() {
-  std::vector<std::string> names;
-  for (const StudyKind& kind : study_kinds()) names.emplace_back(kind.name);
-  return names;
-}
+constexpr StudyKind kKinds[] = {
+    {"methods", FigureKind::bars}, {"ablation", FigureKind::bars},         {"sensitivity", FigureKind::bars},
+    {"seeds", FigureKind::bars},   {"signals", FigureKind::bars},          {"dynamics", FigureKind::dynamics},
+    {"passk", FigureKind::passk},  {"confidence", FigureKind::confidence}, {"case", FigureKind::cases},
+};
 
 }  // namespace
 
@@ -91,6 +71,32 @@ TaskKind StudyBase::kind() const {
   return kKinds[static_cast<size_t>(task)];
 }
 
+void StudyColumn::fields(Fields& f) {
+  f.field("metric", metric, "metrics, as in columns; with an accuracy also reached, steps_to, val_at, steps_to_val");
+  f.field("source", source, "sources of problems, each, or macro = mean over the sources; empty = all problems");
+  f.field("accuracy", accuracy, Range{0, 1},
+          "accuracy that steps_to and val_at reach in training, steps_to_val in validation, reached at the end");
+}
+
+std::vector<Quantity> StudyColumn::quantities() const {
+  std::vector<Quantity> out;
+  for (const std::string& name : metric) {
+    Quantity one = parse_quantity(name);
+    if (one.takes_accuracy() != (accuracy > 0) || (one.of_training() && !source.empty())) {
+      throw Error(ErrorKind::config,
+                  str("column ", printable(name),
+                      ": expected an accuracy above 0 of steps_to, val_at, steps_to_val and "
+                      "reached alone, and no source of the first three: [column.NAME] metric, source, accuracy"));
+    }
+    if (accuracy > 0) one.at = str(accuracy);
+    for (const std::string& scope : source.empty() ? std::vector<std::string>{""} : source) {
+      out.push_back(one);
+      out.back().scope = scope;
+    }
+  }
+  return out;
+}
+
 void StudyConfig::fields(Fields& f) {
   f.field("title", title, "title of table and report");
   f.field("kind", kind,
@@ -107,20 +113,16 @@ void StudyConfig::fields(Fields& f) {
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
   f.field("columns", columns,
-          "table columns: greedy, mean@N, pass@K, mixed@K, frontier@K, reached@SHARE, entropy, length, truncated, "
-          "unparseable (:SOURCE, :* or :macro for sources), matched_pass@K, steps_to@SHARE, val_at@SHARE, "
-          "steps_to_val@SHARE; empty = all available");
+          "table columns: [column.NAME] tables, or metrics: greedy, mean@N, pass@K, mixed@K, frontier@K, entropy, "
+          "length, truncated, unparseable; empty = greedy, mean@N, entropy and length");
   f.field("compare", compare, "columns compared with the reference; empty = greedy and mean@N");
-  f.field("metric", metric, "metric shown in maps and bars");
+  f.field("metric", metric, "metric shown in bars");
   f.field("problems", problems, "problem ids for kind case; empty = two problems that the rows answer differently");
   f.field("sources", sources,
           "data sources with a confidence or passk figure each; empty = all sources of the evaluation");
-  f.field("jobs", jobs, Range{1, 1024}, "runs in parallel, one process each");
+  f.field("jobs", jobs, Range{1, 1024}, "processes; each trains the next run that no other has");
   f.field("device", device, "device to run on: cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads per run; 0 = all cores divided among jobs");
-  f.field("gates", gates,
-          "conditions under which the study can say something, such as \"base.mixed@16 >= 0.5\": ROW.QUANTITY, or two "
-          "with - or /, then >= or <= and a number; a failed gate of the base alone ends the study before training");
   f.section("decide", decide);
   f.section("base", base);
   f.section("evaluate", evaluate);
@@ -144,110 +146,43 @@ void check_bases(const StudyConfig& c) {
   }
 }
 
-// A problem that the base was asked k times says nothing of k further samples.
-void check_frontiers(const StudyConfig& c) {
-  const int64_t asked = c.base.samples > 0 ? c.base.samples : c.evaluate.samples;
-  for (const auto* list : {&c.columns, &c.compare}) {
-    for (const std::string& column : *list) {
-      const Quantity quantity = parse_quantity(column);
-      if (quantity.name != "frontier" || asked > quantity.k) continue;
-      throw Error(
-          ErrorKind::config,
-          str("column ", printable(column), ": the base has ", asked, " samples of each problem, expected more than ",
-              quantity.k, ": those beyond these say what it does not solve; raise base.samples, such as to ",
-              4 * quantity.k));
-    }
-  }
-}
-
-// What a gate speaks of must stand in the table.
-void check_gates_of(const StudyConfig& c) {
-  for (const std::string& text : c.gates) {
-    for (const StudyGate::Term& term : parse_gate(text).terms) {
-      const bool row = term.row == "base" || std::ranges::find(c.runs, term.row) != c.runs.end();
-      const bool column = c.columns.empty() || std::ranges::find(c.columns, term.quantity) != c.columns.end();
-      if (row && column) continue;
-      throw Error(ErrorKind::config, str("gate \"", printable(text), "\": ", row ? "column " : "row ",
-                                         printable(row ? term.quantity : term.row), " is not in ",
-                                         row ? "columns" : "runs", "; add it, or change the gate"));
-    }
-  }
-  const auto in_runs = [&](const std::string& row, const char* option) {
-    if (std::ranges::find(c.runs, row) != c.runs.end()) return;
-    throw Error(ErrorKind::config, str(option, " = \"", printable(row), "\" is not in runs"));
-  };
-  if (!c.decide.row.empty()) in_runs(c.decide.row, "decide.row");
-  for (const std::string& row : c.decide.placebos) {
-    in_runs(row, "decide.placebos");
-    if (c.decide.row.empty() || row == c.decide.row || row == c.reference) {
-      throw Error(ErrorKind::config, str("decide.placebos = \"", printable(row),
-                                         "\": expected a row beside decide.row and the reference, and a decide.row"));
-    }
-  }
-}
-
 // What is trained on and asked: the embedded task, tasks made for a checkpoint, or files.
 void check_sources(const StudyBase& base) {
+  const bool files = !base.train.empty() || !base.val.empty() || !base.test.empty();
+  const char* wrong = nullptr;
   if (base.embedded()) {
-    if (!base.suite.empty()) {
-      throw Error(ErrorKind::config,
-                  "base.suite and base.task exclude each other: the embedded task has its own test problems");
+    if (!base.suite.empty() || !base.tasks.empty() || !base.templates.empty()) {
+      wrong = "base.task has its own problems and prompt: leave out base.suite, base.tasks and base.templates";
     }
-    if (!base.tasks.empty()) {
-      throw Error(ErrorKind::config, "base.tasks and base.task exclude each other: one makes tasks for a checkpoint");
-    }
-    if (!base.templates.empty()) {
-      throw Error(ErrorKind::config,
-                  "base.templates and base.task exclude each other: the embedded task has one prompt, plain");
-    }
-    return;
+  } else if (base.model.empty()) {
+    wrong =
+        "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = \"register_chains\", "
+        "the embedded task)";
+  } else if (base.warm_up > 0 && base.tasks.empty()) {
+    wrong = "base.warm_up needs base.tasks, whose worked demonstrations it learns";
+  } else if (!base.tasks.empty() && (files || !base.suite.empty())) {
+    wrong = "base.tasks makes its own problems: leave out base.train, base.val, base.test and base.suite";
+  } else if (base.tasks.empty() && (base.train.empty() || base.test.empty() == base.suite.empty())) {
+    wrong = "base: give base.train, and one of base.test and base.suite; or base.tasks";
   }
+  if (wrong) throw Error(ErrorKind::config, wrong);
   for (const std::string& name : base.tasks) text_task_called(name);
-  if (base.warm_up > 0 && base.tasks.empty()) {
-    throw Error(ErrorKind::config, "base.warm_up needs base.tasks, whose worked demonstrations it learns");
-  }
-  if (!base.tasks.empty() && (!base.suite.empty() || !base.train.empty() || !base.val.empty() || !base.test.empty())) {
-    throw Error(ErrorKind::config,
-                "base.tasks makes its own problems: leave out base.train, base.val, base.test and base.suite");
-  }
-  if (!base.suite.empty() && !base.test.empty()) {
-    throw Error(ErrorKind::config, "base.suite and base.test exclude each other: give one of them");
-  }
-  if (base.model.empty()) {
-    throw Error(ErrorKind::config,
-                "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
-                "\"register_chains\", the embedded task)");
-  }
-  if (base.tasks.empty() && (base.train.empty() || (base.test.empty() && base.suite.empty()))) {
-    throw Error(ErrorKind::config,
-                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
-                "base.test and base.suite");
-  }
 }
 
 }  // namespace
 
-bool StudyConfig::asks_for(const std::string& quantity) const {
-  const auto named = [&](const std::string& column) { return parse_quantity(column).name == quantity; };
-  return std::ranges::any_of(columns, named) || std::ranges::any_of(compare, named);
-}
-
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
 void StudyConfig::validate() const {
-  if (kind.empty()) throw Error(ErrorKind::config, str("kind is empty: one or several of ", join(kind_names(), ", ")));
+  std::vector<std::string> names;
+  for (const StudyKind& known : kKinds) names.emplace_back(known.name);
   for (const std::string& name : kind) {
-    std::vector<std::string> names = kind_names();
     if (std::ranges::find(names, name) != names.end()) continue;
     throw Error(ErrorKind::config,
                 str("kind \"", printable(name), "\": expected one of ", join(names, ", "), did_you_mean(name, names)));
   }
-  if (is("confidence") && !evaluate.greedy) {
-    throw Error(ErrorKind::config, "kind confidence compares greedy responses: evaluate.greedy must be true");
-  }
-  if (is("case") && !evaluate.greedy && evaluate.stored_responses == 0) {
-    throw Error(ErrorKind::config,
-                "kind case shows responses: evaluate.greedy must be true or evaluate.stored_responses > 0");
+  if ((is("confidence") || is("case")) && !evaluate.greedy) {
+    throw Error(ErrorKind::config, "kinds confidence and case show greedy responses: evaluate.greedy must be true");
   }
   if (is("passk") && evaluate.samples < 2) {
     throw Error(ErrorKind::config,
@@ -262,14 +197,12 @@ void StudyConfig::validate() const {
     throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
                                        ": the base is asked as often as the runs at least; raise it, or 0"));
   }
-  check_frontiers(*this);
-  check_gates_of(*this);
   check_sources(base);
 }
 
 namespace {
 
-std::vector<Setting> read_study_file(const std::string& path_or_name) {
+std::vector<Setting> read_one_file(const std::string& path_or_name) {
   if (exists(path_or_name)) return read_toml(path_or_name);
   if (auto text = embedded(str("studies/", path_or_name, ".toml"))) {
     return parse_toml(std::string(*text), path_or_name + ".toml");
@@ -304,122 +237,88 @@ std::vector<std::string> items_of(const Setting& setting) {
   return items;
 }
 
-// One value as text, whatever its type.
-std::string item_of(const Setting& setting) {
-  if (const auto* text = std::get_if<std::string>(&setting.value)) return *text;
-  if (const auto* whole = std::get_if<int64_t>(&setting.value)) return str(*whole);
-  if (const auto* real = std::get_if<double>(&setting.value)) return str(*real);
-  throw Error(ErrorKind::config, str(setting.where, ": [grid.held] ", printable(setting.key), ": expected one value"));
-}
-
 // The tables of a study file, taken apart.
 struct StudyFile {
   std::vector<Setting> own, all;
-  std::map<std::string, StudyRun> tables;
+  std::map<std::string, StudyRun> runs;
+  std::map<std::string, std::vector<Setting>> columns, gates;
+  std::set<std::string> inherited;  // of runs: a study need not have all rows of what it extends
   std::string grid_config;
   std::vector<Setting> grid;  // an axis each, value: list
-  std::vector<Setting> held;  // values of the axes while another one is varied
 
+  void read(const std::string& path_or_name, int depth = 0);
   void add(const Setting& setting);
 };
 
+// What it extends first, so that its own settings have the last word.
+void StudyFile::read(const std::string& path_or_name, int depth) {
+  const std::vector<Setting> settings = read_one_file(path_or_name);
+  const auto extends = std::ranges::find(settings, "extends", &Setting::key);
+  if (extends != settings.end() && depth > 8) {
+    throw Error(ErrorKind::config, str(extends->where, ": extends: more than 8 files deep"));
+  }
+  if (extends != settings.end()) read(text_of(*extends), depth + 1);
+  for (const auto& [name, run] : runs) inherited.insert(name);
+  for (const Setting& setting : settings) {
+    if (setting.key != "extends") add(setting);
+  }
+}
+
 void StudyFile::add(const Setting& setting) {
-  auto named = [&](size_t prefix) {
-    Setting rest = setting;
-    rest.key = setting.key.substr(prefix);
-    return rest;
-  };
-  if (setting.key.starts_with("all.")) {
-    all.push_back(named(4));
+  const size_t dot = setting.key.find('.');
+  const std::string table = dot == std::string::npos ? "" : setting.key.substr(0, dot);
+  Setting rest = setting;
+  rest.key = setting.key.substr(dot + 1);
+  if (table == "all") {
+    all.push_back(rest);
   } else if (setting.key == "grid.config") {
     grid_config = text_of(setting);
-  } else if (setting.key.starts_with("grid.held.")) {
-    Setting value = named(10);
-    std::erase_if(held, [&](const Setting& s) { return s.key == value.key; });
-    held.push_back(value);
-  } else if (setting.key.starts_with("grid.")) {
-    Setting axis = named(5);
-    std::erase_if(grid, [&](const Setting& s) { return s.key == axis.key; });  // the command line replaces the file's
-    grid.push_back(axis);
-  } else if (setting.key.starts_with("run.")) {
-    size_t dot = setting.key.find('.', 4);
-    if (dot == std::string::npos) {
-      throw Error(ErrorKind::config, str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
+  } else if (table == "grid") {
+    std::erase_if(grid, [&](const Setting& s) { return s.key == rest.key; });  // a later one replaces an earlier one
+    grid.push_back(rest);
+  } else if (table == "run" || table == "column" || table == "gate") {
+    const size_t second = rest.key.find('.');
+    if (second == std::string::npos) {
+      throw Error(ErrorKind::config,
+                  str(setting.where, ": ", printable(setting.key), ": expected a table [", table, ".NAME]"));
     }
-    StudyRun& run = tables[setting.key.substr(4, dot - 4)];
-    if (setting.key.substr(dot + 1) == "config") {
-      run.config = text_of(setting);
+    const std::string name = rest.key.substr(0, second);
+    rest.key = rest.key.substr(second + 1);
+    if (table == "run" && rest.key == "config") {
+      runs[name].config = text_of(setting);
     } else {
-      run.settings.push_back(named(dot + 1));
+      (table == "run" ? runs[name].settings : table == "column" ? columns[name] : gates[name]).push_back(rest);
     }
   } else {
     own.push_back(setting);
   }
 }
 
-// Values of the axes in their order; what a row of the grid has.
-using GridPlace = std::vector<std::string>;
-
-// Every combination, the last axis running fastest.
-std::vector<GridPlace> all_combinations(const std::vector<Setting>& axes) {
-  std::vector<GridPlace> places(1);
-  for (const Setting& axis : axes) {
-    std::vector<GridPlace> longer;
-    for (const GridPlace& place : places) {
-      for (const std::string& value : items_of(axis)) {
-        longer.push_back(place);
-        longer.back().push_back(value);
-      }
-    }
-    places = std::move(longer);
-    if (places.size() > 10000) throw Error(ErrorKind::limit, str("[grid]: more than 10,000 combinations"));
-  }
-  return places;
-}
-
-// Each axis varied while the others have their values of [grid.held], the last axis first.
-std::vector<GridPlace> one_by_one(const std::vector<Setting>& axes, const std::vector<Setting>& held) {
-  GridPlace middle;
-  for (const Setting& axis : axes) {
-    auto value = std::ranges::find(held, axis.key, &Setting::key);
-    if (value == held.end()) {
-      throw Error(ErrorKind::config, str(held[0].where, ": [grid.held] has no value of ", printable(axis.key),
-                                         ", which is an axis of [grid]"));
-    }
-    middle.push_back(item_of(*value));
-  }
-  std::vector<GridPlace> places;
-  for (size_t a = axes.size(); a-- > 0;) {
-    for (const std::string& value : items_of(axes[a])) {
-      GridPlace place = middle;
-      place[a] = value;
-      if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
-    }
-  }
-  return places;
-}
-
+// A row for every combination, the last axis running fastest.
 std::vector<StudyRun> grid_rows(const StudyFile& file) {
   if (file.grid.empty()) return {};
   if (file.grid_config.empty()) {
     throw Error(ErrorKind::config,
                 str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
   }
-  std::vector<StudyRun> rows;
-  for (const GridPlace& place : file.held.empty() ? all_combinations(file.grid) : one_by_one(file.grid, file.held)) {
-    StudyRun row;
-    std::string label;
-    for (size_t a = 0; a < place.size(); ++a) {
-      const Setting& axis = file.grid[a];
-      std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
-      row.name += str(a ? "-" : "", short_key, place[a]);
-      label += str(a ? ", " : "", short_key, " ", place[a]);
-      row.settings.push_back({axis.key, place[a], axis.where, true});
+  std::vector<StudyRun> rows(1);
+  rows[0].settings = {{"label", "", "grid", true}};
+  for (const Setting& axis : file.grid) {
+    const std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
+    std::vector<StudyRun> longer;
+    for (const StudyRun& row : rows) {
+      for (const std::string& value : items_of(axis)) {
+        StudyRun& one = longer.emplace_back(row);
+        const std::string label = std::get<std::string>(row.settings[0].value);
+        one.settings[0].value = str(label, label.empty() ? "" : ", ", short_key, " ", value);
+        one.name += str(row.name.empty() ? "" : "-", short_key, value);
+        one.settings.push_back({axis.key, value, axis.where, true});
+      }
     }
-    row.config = file.grid_config;
-    row.settings.push_back({"label", label, "grid", true});
-    rows.push_back(std::move(row));
+    rows = std::move(longer);
+    if (rows.size() > 10000) throw Error(ErrorKind::limit, "[grid]: more than 10,000 combinations");
   }
+  for (StudyRun& row : rows) row.config = file.grid_config;
   return rows;
 }
 
@@ -440,15 +339,15 @@ void name_rows(Study& study, const StudyFile& file) {
     study.runs.push_back(std::move(run));
   };
   for (const std::string& name : study.config.runs) {
-    auto table = file.tables.find(name);
-    StudyRun run = table == file.tables.end() ? StudyRun{} : table->second;
+    auto table = file.runs.find(name);
+    StudyRun run = table == file.runs.end() ? StudyRun{} : table->second;
     run.name = name;
     if (run.config.empty()) run.config = name;
     add(std::move(run));
   }
   for (StudyRun& row : grid_rows(file)) add(std::move(row));
-  for (const auto& [name, run] : file.tables) {
-    if (std::ranges::find(study.config.runs, name) == study.config.runs.end()) {
+  for (const auto& [name, run] : file.runs) {
+    if (std::ranges::find(study.config.runs, name) == study.config.runs.end() && !file.inherited.contains(name)) {
       throw Error(ErrorKind::config,
                   str("[run.", printable(name), "] is not in runs = [", join(study.config.runs, ", "), "]"));
     }
@@ -459,72 +358,104 @@ void name_rows(Study& study, const StudyFile& file) {
   }
 }
 
+// The columns that are called `names`.
+std::vector<Quantity> columns_called(const std::vector<std::string>& names, const StudyFile& file) {
+  std::vector<Quantity> out;
+  for (const std::string& name : names) {
+    StudyColumn column;
+    if (const auto table = file.columns.find(name); table != file.columns.end()) apply(column, table->second);
+    if (column.metric.empty()) column.metric = {name};
+    for (Quantity& quantity : column.quantities()) out.push_back(std::move(quantity));
+  }
+  return out;
+}
+
+StudyGate gate_of(const std::string& name, const std::vector<Setting>& settings, const Study& study,
+                  const StudyFile& file) {
+  StudyGate gate;
+  apply(gate, settings);
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::config, str("[gate.", printable(name), "]: ", what));
+  };
+  for (const std::string& row : {gate.row, gate.than_row.empty() ? gate.row : gate.than_row}) {
+    const bool known = row == "base" || std::ranges::find(study.runs, row, &StudyRun::name) != study.runs.end();
+    if (!known) refuse(str("\"", printable(row), "\" is neither base nor a row"));
+  }
+  if (std::isnan(gate.at_least) && std::isnan(gate.at_most)) refuse("expected at_least or at_most, a number");
+  const auto quantity = [&](const std::string& column) {
+    const std::vector<Quantity> called = columns_called({column}, file);
+    const bool shown = called.size() == 1 && std::ranges::find(study.columns, called[0]) != study.columns.end();
+    if (!shown) refuse(str("\"", printable(column), "\" is not one column among columns"));
+    return called[0];
+  };
+  gate.quantity = gate.than_quantity = quantity(gate.column);
+  if (!gate.than_column.empty()) gate.than_quantity = quantity(gate.than_column);
+  return gate;
+}
+
+// Rows that the study speaks of are its rows.
+void check_rows(const Study& study) {
+  const StudyConfig& c = study.config;
+  std::vector<std::string> names;
+  for (const StudyRun& run : study.runs) names.push_back(run.name);
+  const auto check = [&](const char* option, const std::string& row) {
+    if (row.empty() || std::ranges::find(names, row) != names.end()) return;
+    throw Error(ErrorKind::config,
+                str(option, " = \"", printable(row), "\" is not a row; there are ", join(names, ", ")));
+  };
+  check("reference", c.reference);
+  check("decide.row", c.decide.row);
+  for (const std::string& row : c.decide.placebos) {
+    check("decide.placebos", row);
+    if (!c.decide.row.empty() && row != c.decide.row && row != c.reference) continue;
+    throw Error(ErrorKind::config, str("decide.placebos = \"", printable(row),
+                                       "\": expected a row beside decide.row and the reference, and a decide.row"));
+  }
+}
+
 }  // namespace
 
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
-  Study study{stem_of(path_or_name, ".toml"), {}, {}, {}};
+  Study study{stem_of(path_or_name, ".toml"), {}, {}, {}, {}, {}};
+  StudyConfig& config = study.config;
   StudyFile file;
-  for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
+  file.read(path_or_name);
   for (const Setting& setting : overrides) file.add(setting);
   StudyConfig first;
-  ucas::apply(first, file.own, false);  // finds the kinds and the task
-  study.config.base.hidden = options_of(first.base.kind()).hidden;
-  for (const StudyKind& kind : study_kinds()) {
-    if (first.is(kind.name)) ucas::apply(study.config, kind.defaults);
-  }
-  ucas::apply(study.config, file.own);
-  study.config.validate();
-  if (study.config.out.empty()) study.config.out = path_join("runs", study.name);
-  if (study.config.title.empty()) study.config.title = study.name;
-  for (std::vector<std::string>* files : {&study.config.base.train, &study.config.base.val, &study.config.base.test}) {
-    for (std::string& file : *files) {
-      if (!study.config.data.empty() && !file.starts_with('/') && !file.starts_with("hf://"))
-        file = path_join(study.config.data, file);
+  ucas::apply(first, file.own, false);  // finds the task
+  config.base.hidden = options_of(first.base.kind()).hidden;
+  ucas::apply(config, file.own);
+  config.validate();
+  if (config.out.empty()) config.out = path_join("runs", study.name);
+  if (config.pool.empty()) config.pool = path_join(config.out, "pool");
+  if (config.title.empty()) config.title = study.name;
+  for (std::vector<std::string>* files : {&config.base.train, &config.base.val, &config.base.test}) {
+    for (std::string& one : *files) {
+      if (!config.data.empty() && !one.starts_with('/') && !one.starts_with("hf://")) one = path_join(config.data, one);
     }
   }
   name_rows(study, file);
-  for (const Setting& axis : file.grid) study.axes.push_back(axis.key);
-  if (study.config.is("sensitivity") && study.axes.empty()) {
-    throw Error(ErrorKind::config,
-                "kind sensitivity needs a [grid]: config = \"...\" and lists of values, such as method.alpha "
-                "= [0, 0.1, 0.25]");
-  }
-  const std::string& reference = study.config.reference;
-  if (!reference.empty() && std::ranges::find(study.runs, reference, &StudyRun::name) == study.runs.end()) {
-    std::vector<std::string> names;
-    for (const StudyRun& run : study.runs) names.push_back(run.name);
-    throw Error(ErrorKind::config,
-                str("reference = \"", printable(reference), "\" is not a row; there are ", join(names, ", ")));
-  }
+  check_rows(study);
+  study.columns = columns_called(config.columns, file);
+  study.compare = columns_called(config.compare, file);
+  for (const auto& [name, settings] : file.gates) study.gates.push_back(gate_of(name, settings, study, file));
   return study;
-}
-
-std::string StudyPlaces::runs() const { return path_join(out, "runs"); }
-std::string StudyPlaces::figures() const { return path_join(out, "figures"); }
-std::string StudyPlaces::results(const char* suffix) const { return path_join(out, str("results.", suffix)); }
-std::string StudyPlaces::report() const { return path_join(out, "report.html"); }
-
-StudyPlaces places_of(const StudyConfig& config) {
-  return {config.out, config.pool.empty() ? path_join(config.out, "pool") : config.pool};
 }
 
 std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
                                            const std::string& data) {
   std::vector<FigureRequest> requests;
-  for (const StudyKind& kind : study_kinds()) {
-    if (!study.config.is(kind.name)) continue;
-    for (FigureKind figure : kind.figures) {
-      if (std::ranges::find(requests, figure, &FigureRequest::kind) != requests.end()) continue;
-      FigureRequest request;
-      request.kind = figure;
-      request.runs = runs;
-      request.data = data;
-      request.metric = study.config.metric.substr(0, study.config.metric.find(':'));
-      request.axes = study.axes;
-      request.problems = study.config.problems;
-      request.sources = study.config.sources;
-      requests.push_back(std::move(request));
-    }
+  for (const StudyKind& kind : kKinds) {
+    const bool drawn = std::ranges::find(requests, kind.figure, &FigureRequest::kind) != requests.end();
+    if (!study.config.is(kind.name) || drawn) continue;
+    FigureRequest request;
+    request.kind = kind.figure;
+    request.runs = runs;
+    request.data = data;
+    request.metric = study.config.metric;
+    request.problems = study.config.problems;
+    request.sources = study.config.sources;
+    requests.push_back(std::move(request));
   }
   return requests;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
+#include "compare/answers.h"
 #include "data/tasks/register_chains.h"
 #include "data/tasks/task.h"
 #include "records/eval_config.h"
@@ -42,6 +43,15 @@ struct StudyBase {
   TaskKind kind() const;  // of an embedded task
 };
 
+// [column.NAME]: metrics, each over each of these sources; what `columns`, `compare` and gates call NAME. A name
+// without a table is that of a metric.
+struct StudyColumn {
+  std::vector<std::string> metric, source;
+  double accuracy = 0;
+  void fields(Fields& f);
+  std::vector<Quantity> quantities() const;  // a source "each" is expanded by the table
+};
+
 struct StudyConfig {
   std::string title;
   std::vector<std::string> kind = {"methods"};
@@ -55,20 +65,18 @@ struct StudyConfig {
   std::string reference;              // the row that the others are compared with; default: the first trained
   std::vector<std::string> columns;   // of the table; default: what the evaluation has
   std::vector<std::string> compare;   // columns that are compared; default: greedy and mean@n
-  std::string metric = "greedy";      // of maps and bars
+  std::string metric = "greedy";      // of bars
   std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
   std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
-  int64_t jobs = 1;                   // runs side by side, each in a process of its own
+  int64_t jobs = 1;                   // processes, each trains the next run that no other has
   std::string device = "cpu";
-  int64_t threads = 0;             // of a run; 0 = cores / jobs
-  std::vector<std::string> gates;  // study/protocol.h; those of the base end the study before it trains
+  int64_t threads = 0;  // of a run; 0 = cores / jobs
   StudyDecision decide;
   StudyBase base;
   EvalConfig evaluate;
   void fields(Fields& f);
   void validate() const;
-  bool is(const std::string& name) const;            // one of its kinds
-  bool asks_for(const std::string& quantity) const;  // a column or comparison of that name
+  bool is(const std::string& name) const;  // one of its kinds
 };
 
 // One row of the study's table: a config and what is set on top of it.
@@ -82,23 +90,14 @@ struct Study {
   std::string name;  // of the file, without folder and .toml
   StudyConfig config;
   std::vector<StudyRun> runs;
-  std::vector<std::string> axes;  // settings of the grid
+  std::vector<Quantity> columns, compare;  // of the config's names
+  std::vector<StudyGate> gates;
 };
 
-// A file, or the name of an embedded study ("tiny-methods"). [run.NAME] holds `config` and settings of `ucas train`,
-// [all] settings of every run; [run.NAME] without `config` refers to the config NAME; [grid] a `config` and lists: a
-// row for each combination; with [grid.held] each list is varied alone, the others at those values.
+// A file, or the name of an embedded study ("tiny-methods"). `extends`: another one, whose settings hold where this
+// file has none. [run.NAME] holds `config` and settings of `ucas train`, [all] settings of every run; [run.NAME]
+// without `config` refers to the config NAME; [grid] a `config` and lists: a row for each combination.
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
-
-// "OUT/runs" and so on: what a study of this file writes.
-struct StudyPlaces {
-  std::string out, pool;
-  std::string runs() const;  // a directory per row and seed, with the row's name; its contents lie in the pool
-  std::string figures() const;
-  std::string results(const char* suffix) const;
-  std::string report() const;
-};
-StudyPlaces places_of(const StudyConfig& config);
 
 // What the kinds draw of finished runs.
 std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files/embedded.h"
 #include "base/files/file.h"
@@ -64,38 +66,28 @@ TEST(study_config, a_grid_gives_a_row_for_each_combination_named_by_its_values) 
                               "[all]\ntrain.steps = 5\n[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 0.25]\n"
                               "method.beta = [0, 0.005, 1]\n"));
   ASSERT_EQ(study.runs.size(), 6u);
-  EXPECT_EQ(study.axes, (std::vector<std::string>{"method.alpha", "method.beta"}));
   EXPECT_EQ(study.runs[0].name, "alpha0-beta0");
   EXPECT_EQ(study.runs[4].name, "alpha0.25-beta0.005");
   EXPECT_EQ(study.runs[4].config, "ucas-tiny");
-  ASSERT_EQ(study.runs[4].settings.size(), 4u);  // of [all], alpha, beta, label
+  ASSERT_EQ(study.runs[4].settings.size(), 4u);  // of [all], label, alpha, beta
   EXPECT_EQ(study.runs[4].settings[0].key, "train.steps");
-  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[2].value), "0.005");
-  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[3].value), "alpha 0.25, beta 0.005");
-}
-
-TEST(study_config, a_grid_with_held_values_varies_each_axis_alone) {
-  Study study = read_text(str("kind = \"sensitivity\"\n", kTask,
-                              "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0.1, 0.2, 0.4]\n"
-                              "method.beta = [0.005, 0.01]\n[grid.held]\nmethod.alpha = 0.2\nmethod.beta = 0.01\n"));
-  std::vector<std::string> names;
-  for (const StudyRun& run : study.runs) names.push_back(run.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"alpha0.2-beta0.005", "alpha0.2-beta0.01", "alpha0.1-beta0.01",
-                                             "alpha0.4-beta0.01"}));
-  EXPECT_EQ(study.axes, (std::vector<std::string>{"method.alpha", "method.beta"}));
+  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[3].value), "0.005");
+  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[1].value), "alpha 0.25, beta 0.005");
 }
 
 TEST(study_config, table_3_is_the_paper_s_grid) {
   const std::vector<Setting> given = {{"base.model", "m", "--base.model", true}};
-  for (const char* name : {"paper-sensitivity", "tiny-sensitivity"}) {
-    const std::string full = name;
-    Study study = read_study(full, full.starts_with("paper") ? given : std::vector<Setting>{});
-    std::vector<std::string> names;
-    for (const StudyRun& run : study.runs) {
-      if (run.name.starts_with("alpha")) names.push_back(run.name);
+  for (const std::string name : {"paper-sensitivity", "tiny-sensitivity"}) {
+    std::vector<std::string> labels;
+    for (const StudyRun& run : read_study(name, name.starts_with("paper") ? given : std::vector<Setting>{}).runs) {
+      if (run.config.starts_with("ucas")) {
+        const auto label = std::ranges::find(run.settings, "label", &Setting::key);
+        ASSERT_NE(label, run.settings.end());
+        labels.push_back(std::get<std::string>(label->value));
+      }
     }
-    EXPECT_EQ(names, (std::vector<std::string>{"alpha0.2-beta0.005", "alpha0.2-beta0.01", "alpha0.2-beta0.05",
-                                               "alpha0.2-beta0.1", "alpha0.1-beta0.01", "alpha0.4-beta0.01"}))
+    EXPECT_EQ(labels, (std::vector<std::string>{"alpha 0.2, beta 0.005", "alpha 0.2, beta 0.01", "alpha 0.2, beta 0.05",
+                                                "alpha 0.2, beta 0.1", "alpha 0.1, beta 0.01", "alpha 0.4, beta 0.01"}))
         << name;
   }
 }
@@ -109,18 +101,72 @@ TEST(study_config, an_axis_given_on_the_command_line_replaces_that_of_the_file) 
   EXPECT_EQ(study.runs[1].name, "alpha0.3");
 }
 
-TEST(study_config, a_kind_sets_what_it_needs_and_the_file_has_the_last_word) {
-  EXPECT_EQ(read_text(str("runs = [\"dapo-tiny\"]\n", kTask)).config.evaluate.samples, 16);
-  EXPECT_EQ(read_text(str("kind = \"passk\"\nruns = [\"dapo-tiny\"]\n", kTask)).config.evaluate.samples, 64);
-  EXPECT_EQ(
-      read_text(str("kind = [\"ablation\", \"passk\"]\nruns = [\"dapo-tiny\"]\n", kTask, "[evaluate]\nsamples = 8\n"))
-          .config.evaluate.samples,
-      8);
+TEST(study_config, a_study_that_extends_another_has_its_settings_unless_it_has_its_own) {
+  testing::TemporaryDirectory home;
+  const auto write = [&](const char* name, const std::string& text) {
+    const std::string path = path_join(home.path(), name);
+    write_file(path, text);
+    return path;
+  };
+  const std::string below = write("below.toml", str("seeds = 3\nruns = [\"dapo-tiny\", \"mine\"]\n", kTask,
+                                                    "sft_seed = 7\n[all]\ntrain.steps = 5\n[run.dapo-tiny]\nlabel = "
+                                                    "\"D\"\n[run.mine]\nconfig = \"ucas-tiny\"\n"));
+  const Study study = read_study(write("above.toml", str("extends = \"", below,
+                                                         "\"\nruns = [\"dapo-tiny\", \"other\"]\n[base]\nsft_seed = "
+                                                         "8\n[run.other]\nconfig = \"grpo-tiny\"\n")),
+                                 {});
+  EXPECT_EQ(study.name, "above");
+  EXPECT_EQ(study.config.seeds, 3);
+  EXPECT_EQ(study.config.base.sft_seed, 8);
+  EXPECT_TRUE(study.config.base.embedded());
+  ASSERT_EQ(study.runs.size(), 2u);  // without the row that it does not name
+  EXPECT_EQ(study.runs[0].settings.back().key, "label");
+  EXPECT_EQ(study.runs[1].config, "grpo-tiny");
+  EXPECT_EQ(study.runs[1].settings[0].key, "train.steps");
+  const std::string itself = path_join(home.path(), "itself.toml");
+  write_file(itself, str("extends = \"", itself, "\"\n"));
+  EXPECT_THROW(read_study(itself, {}), Error);
+}
+
+TEST(study_config, columns_are_metrics_or_tables_of_metrics_and_sources) {
+  const Study study = read_text(str(
+      "runs = [\"dapo-tiny\"]\ncolumns = [\"greedy\", \"pass\", \"steps_to\"]\ncompare = [\"mean@16\"]\n", kTask,
+      "[column.pass]\nmetric = [\"pass@4\", \"pass@8\"]\nsource = [\"each\", \"macro\"]\n[column.steps_to]\naccuracy = "
+      "0.75\n"));
+  std::vector<std::string> columns;
+  for (const Quantity& column : study.columns) columns.push_back(column.text());
+  EXPECT_EQ(columns, (std::vector<std::string>{"greedy", "pass@4:each", "pass@4:macro", "pass@8:each", "pass@8:macro",
+                                               "steps_to@0.75"}));
+  ASSERT_EQ(study.compare.size(), 1u);
+  EXPECT_EQ(study.compare[0], parse_quantity("mean@16"));
+  const auto with = [](const char* more) { return refusal(str("runs = [\"a\"]\n", more, kTask)); };
+  for (const char* columns : {"[\"pass@0\"]", "[\"graedy\"]", "[\"mean\"]", "[\"greedy@3\"]"}) {
+    EXPECT_NE(with(str("columns = ", columns, "\n").c_str()).find("expected greedy, mean@N"), std::string::npos)
+        << columns;
+  }
+  EXPECT_NE(with("columns = [\"steps_to\"]\n").find("expected an accuracy"), std::string::npos);
+  EXPECT_NE(with("columns = [\"greedy\"]\n[column.greedy]\naccuracy = 0.5\n").find("expected an accuracy"),
+            std::string::npos);
+}
+
+TEST(study_config, gates_name_rows_and_columns_that_are_there) {
+  const auto study = [](const char* gate) {
+    return str("runs = [\"dapo-tiny\"]\ncolumns = [\"greedy\", \"entropy\"]\n[gate.g]\n", gate, kTask);
+  };
+  const Study read =
+      read_text(study("row = \"dapo-tiny\"\ncolumn = \"entropy\"\nthan_row = \"base\"\nratio = true\nat_most = 0.5\n"));
+  ASSERT_EQ(read.gates.size(), 1u);
+  EXPECT_FALSE(read.gates[0].of_base());
+  EXPECT_EQ(read.gates[0].than_quantity, parse_quantity("entropy"));
+  for (const char* gate :
+       {"row = \"base\"\ncolumn = \"length\"\nat_most = 1\n", "row = \"b\"\ncolumn = \"greedy\"\nat_most = 1\n",
+        "row = \"base\"\ncolumn = \"greedy\"\n"}) {
+    EXPECT_NE(refusal(study(gate)).find("[gate.g]"), std::string::npos) << gate;
+  }
 }
 
 TEST(study_config, kinds_draw_their_figures_once_each) {
-  Study study = read_text(
-      str("kind = [\"methods\", \"ablation\", \"passk\"]\nmetric = \"greedy:macro\"\nruns = [\"dapo-tiny\"]\n", kTask));
+  Study study = read_text(str("kind = [\"methods\", \"ablation\", \"passk\"]\nruns = [\"dapo-tiny\"]\n", kTask));
   std::vector<FigureRequest> requests = figure_requests(study, {"a", "b"}, "test");
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].kind, FigureKind::bars);
@@ -140,14 +186,8 @@ TEST(study_config, paths_of_the_base_lie_below_data_unless_they_are_absolute) {
 TEST(study_config, kinds_grids_and_rows_that_cannot_be_are_refused_by_name) {
   EXPECT_NE(refusal(str("kind = \"ablations\"\nruns = [\"a\"]\n", kTask)).find("did you mean ablation?"),
             std::string::npos);
-  EXPECT_NE(refusal(str("kind = \"sensitivity\"\nruns = [\"a\"]\n", kTask)).find("needs a [grid]"), std::string::npos);
   EXPECT_NE(refusal(str(kTask, "[grid]\nmethod.alpha = [0, 1]\n")).find("needs config"), std::string::npos);
   EXPECT_NE(refusal(str(kTask, "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = 0.5\n")).find("a list of values"),
-            std::string::npos);
-  EXPECT_NE(refusal(str(kTask,
-                        "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 1]\nmethod.beta = [0, 1]\n"
-                        "[grid.held]\nmethod.alpha = 0\n"))
-                .find("no value of method.beta"),
             std::string::npos);
   EXPECT_NE(refusal(str("runs = [\"a\"]\nreference = \"b\"\n", kTask)).find("reference = \"b\""), std::string::npos);
   EXPECT_NE(refusal(str("runs = [\"../a\"]\n", kTask)).find("name of a row"), std::string::npos);

@@ -1,104 +1,94 @@
 #include "study/protocol.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/str.h"
-#include "compare/answers.h"
 #include "study/table.h"
 
 namespace ucas {
 
-namespace {
-
-[[noreturn]] void refuse_gate(const std::string& text) {
-  throw Error(ErrorKind::config,
-              str("gate \"", printable(text),
-                  "\": expected ROW.QUANTITY, or two of them with - or / between, then >= or <= and a number, such as "
-                  "\"base.mixed@16 >= 0.5\""));
+void StudyGate::fields(Fields& f) {
+  f.field("row", row, "row of the study, or base");
+  f.field("column", column, "column of the table");
+  f.field("than_row", than_row, "row to compare with; empty = the same row");
+  f.field("than_column", than_column, "column to compare with; empty = the same column");
+  f.field("ratio", ratio, "compare by ratio instead of difference");
+  f.field("at_least", at_least, "lower bound; nan = none");
+  f.field("at_most", at_most, "upper bound; nan = none");
 }
 
-// Row names may have dots (configs of a size), quantities only in a number: the quantity begins at a dot and a letter.
-StudyGate::Term gate_term(const std::string& word, const std::string& text) {
-  for (size_t dot = word.rfind('.'); dot != std::string::npos && dot > 0; dot = word.rfind('.', dot - 1)) {
-    const bool letter = dot + 1 < word.size() && word[dot + 1] >= 'a' && word[dot + 1] <= 'z';
-    if (!letter) continue;
-    StudyGate::Term term{word.substr(0, dot), word.substr(dot + 1)};
-    parse_quantity(term.quantity);
-    return term;
-  }
-  refuse_gate(text);
-}
-
-double gate_value(const StudyGate& gate, const RowFigure& figure) {
-  const double first = figure(gate.terms[0].row, gate.terms[0].quantity);
-  if (gate.operation == 0) return first;
-  const double second = figure(gate.terms[1].row, gate.terms[1].quantity);
-  return gate.operation == '-' ? first - second : first / second;
-}
-
-}  // namespace
-
-bool StudyGate::of_base() const {
-  return std::ranges::all_of(terms, [](const Term& term) { return term.row == "base"; });
-}
-
-StudyGate parse_gate(const std::string& text) {
-  std::vector<std::string> words;
-  for (const std::string& word : split(text, ' ')) {
-    if (!word.empty()) words.push_back(word);
-  }
-  if (words.size() != 3 && words.size() != 5) refuse_gate(text);
-  StudyGate gate;
-  gate.text = text;
-  gate.terms.push_back(gate_term(words[0], text));
-  if (words.size() == 5) {
-    if (words[1] != "-" && words[1] != "/") refuse_gate(text);
-    gate.operation = words[1][0];
-    gate.terms.push_back(gate_term(words[2], text));
-  }
-  const std::string &compare = words[words.size() - 2], &number = words.back();
-  if (compare != ">=" && compare != "<=") refuse_gate(text);
-  gate.at_least = compare == ">=";
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), gate.bound);
-  if (error != std::errc() || end != number.data() + number.size()) refuse_gate(text);
-  return gate;
+void StudyDecision::fields(Fields& f) {
+  f.field("row", row, "row that the study decides about, against the reference; empty = none");
+  f.field("helps_from", helps_from, Range{0, 1},
+          "minimum significant difference of a share in one compared column for \"helps\"");
+  f.field("not_by", not_by, Range{0, 1},
+          "difference of a share that the intervals of all compared columns must lie below for \"does not help\"");
+  f.field(
+      "placebos", placebos,
+      "rows compared with decide.row instead of the reference; \"helps\" needs a significant difference from each in "
+      "the column that helps");
 }
 
 std::vector<GateResult> check_gates(const std::vector<StudyGate>& gates, const RowFigure& figure) {
   std::vector<GateResult> results;
   for (const StudyGate& gate : gates) {
-    const double value = gate_value(gate, figure);
-    const bool held = gate.at_least ? value >= gate.bound : value <= gate.bound;
-    results.push_back({gate.text, value, held});
+    double value = figure(gate.row, gate.quantity);
+    std::string text = str(gate.row, ".", gate.quantity.text());
+    if (gate.compares()) {
+      const std::string& row = gate.than_row.empty() ? gate.row : gate.than_row;
+      const double other = figure(row, gate.than_quantity);
+      value = gate.ratio ? value / other : value - other;
+      text += str(gate.ratio ? " / " : " - ", row, ".", gate.than_quantity.text());
+    }
+    const std::string shown = std::isnan(value) ? "not known" : fixed(value, 3);
+    if (!std::isnan(gate.at_least)) {
+      results.push_back({str(text, " >= ", gate.at_least, ": ", shown), value, value >= gate.at_least});
+    }
+    if (!std::isnan(gate.at_most)) {
+      results.push_back({str(text, " <= ", gate.at_most, ": ", shown), value, value <= gate.at_most});
+    }
   }
   return results;
 }
 
-std::string gate_text(const GateResult& result) {
-  return str(result.text, ": ", std::isnan(result.value) ? "not known" : fixed(result.value, 3));
-}
-
 namespace {
 
-std::string difference_text(const std::string& column, const Contrast& d) {
-  return str(column, " ", change_text(d.change.value, true),
-             d.change.bounded() ? str(" (", interval_text(d.change, true), ")") : "", ", ", p_texts(d));
-}
-
-bool is_beaten(const PlaceboContrasts& placebo) {
-  return std::ranges::any_of(placebo.below, [](const Contrast& d) { return d.significant && d.change.value > 0; });
-}
-
-std::string help_text(const StudyTable& table) {
-  if (table.placebos.empty()) return "helps, if it also beats its placebos";
-  std::vector<std::string> others;
-  for (const PlaceboContrasts& placebo : table.placebos) {
-    if (!is_beaten(placebo)) others.push_back(placebo.title);
+std::string differences_text(const StudyTable& table, const std::vector<Contrast>& all) {
+  std::string text;
+  for (size_t c = 0; c < all.size(); ++c) {
+    const Contrast& d = all[c];
+    const bool share = table.compare[c].is_share();
+    text += str(c == 0 ? "" : "; ", table.compare[c].text(), " ", change_text(d.change.value, share),
+                d.change.bounded() ? str(" (", interval_text(d.change, share), ")") : "", ", ", p_texts(d));
   }
-  return others.empty() ? "helps" : str("undecided, as it does not beat ", join(others, ", "));
+  return text;
+}
+
+std::string verdict(const StudyTable& table, const std::vector<Contrast>& against, const StudyDecision& decision) {
+  std::vector<std::string> better, worse, unbeaten;
+  bool below = true;
+  for (size_t c = 0; c < against.size(); ++c) {
+    const Contrast& d = against[c];
+    const std::string column = table.compare[c].text();
+    if (d.significant && d.change.high < 0) worse.push_back(column);
+    if (table.compare[c].is_share()) below = below && d.change.bounded() && d.change.high < decision.not_by;
+    if (!d.significant || d.change.value < decision.helps_from || !(d.change.low > 0)) continue;
+    better.push_back(column);
+    for (const PlaceboContrasts& placebo : table.placebos) {
+      const Contrast& above = placebo.below[c];
+      if (!above.significant || !(above.change.value > 0)) unbeaten.push_back(placebo.title);
+    }
+  }
+  if (!better.empty() && !worse.empty()) {
+    return str("undecided, as it is better in ", join(better, ", "), " and worse in ", join(worse, ", "));
+  }
+  if (!worse.empty()) return "worse";
+  if (!better.empty() && !unbeaten.empty()) return str("undecided, as it does not beat ", join(unbeaten, ", "));
+  if (!better.empty()) {
+    return table.placebos.empty() ? "helps, if it also beats its placebos" : "helps";
+  }
+  return below ? str("does not help by ", number_text(decision.not_by, true), " points") : "undecided";
 }
 
 }  // namespace
@@ -106,24 +96,11 @@ std::string help_text(const StudyTable& table) {
 std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision) {
   const auto row = std::ranges::find(table.rows, title, &StudyRow::title);
   if (row == table.rows.end() || row->against.empty()) return "undecided: the row was not compared";
-  bool helps = false, below = true;
-  std::string differences;
-  for (size_t c = 0; c < row->against.size(); ++c) {
-    const Contrast& d = row->against[c];
-    helps = helps || (d.significant && d.change.value >= decision.helps_from && d.change.low > 0);
-    below = below && d.change.bounded() && d.change.high < decision.not_by;
-    differences += str(c == 0 ? "" : "; ", difference_text(table.compare[c], d));
-  }
+  std::string text = str(verdict(table, row->against, decision), ": ", differences_text(table, row->against));
   for (const PlaceboContrasts& placebo : table.placebos) {
-    differences += str("; above ", placebo.title, ":");
-    for (size_t c = 0; c < placebo.below.size(); ++c) {
-      differences += str(c == 0 ? " " : "; ", difference_text(table.compare[c], placebo.below[c]));
-    }
+    text += str("; above ", placebo.title, ": ", differences_text(table, placebo.below));
   }
-  const std::string verdict = helps   ? help_text(table)
-                              : below ? str("does not help by ", number_text(decision.not_by, true), " points")
-                                      : "undecided";
-  return str(verdict, ": ", differences);
+  return text;
 }
 
 }  // namespace ucas

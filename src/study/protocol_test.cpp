@@ -10,47 +10,57 @@
 namespace ucas {
 namespace {
 
-double figure(const std::string& row, const std::string& quantity) {
-  if (row == "base" && quantity == "mean@16:macro") return 0.2;
-  if (row == "base" && quantity == "pass@64") return 0.6;
-  if (row == "ucas-paper-1.5b" && quantity == "entropy") return 0.3;
-  if (row == "base" && quantity == "entropy") return 1.2;
+double figure(const std::string& row, const Quantity& quantity) {
+  const std::string text = quantity.text();
+  if (row == "base" && text == "mean@16:macro") return 0.2;
+  if (row == "base" && text == "pass@64") return 0.6;
+  if (row == "ucas-paper-1.5b" && text == "entropy") return 0.3;
+  if (row == "base" && text == "entropy") return 1.2;
   return kUnknown;
 }
 
-GateResult one(const std::string& text) { return check_gates({parse_gate(text)}, figure).at(0); }
+StudyGate gate(const std::string& row, const Quantity& quantity, double at_least, double at_most = kUnknown) {
+  StudyGate one{row, "", "c", "", false, at_least, at_most, quantity, quantity};
+  return one;
+}
 
 TEST(gates, compare_a_figure_a_difference_or_a_quotient_with_a_bound) {
-  EXPECT_TRUE(one("base.mean@16:macro >= 0.15").held);
-  EXPECT_FALSE(one("base.mean@16:macro <= 0.15").held);
-  EXPECT_NEAR(one("base.pass@64 - base.mean@16:macro >= 0.25").value, 0.4, 1e-12);
-  EXPECT_NEAR(one("ucas-paper-1.5b.entropy / base.entropy <= 0.5").value, 0.25, 1e-12);
-  EXPECT_TRUE(one("ucas-paper-1.5b.entropy / base.entropy <= 0.5").held);
-  EXPECT_EQ(gate_text(one("base.mean@16:macro >= 0.15")), "base.mean@16:macro >= 0.15: 0.200");
+  const Quantity mean{"mean", "16", 16, "macro"}, pass = parse_quantity("pass@64"), entropy = parse_quantity("entropy");
+  StudyGate headroom = gate("base", pass, 0.25), collapse = gate("ucas-paper-1.5b", entropy, kUnknown, 0.5);
+  headroom.than_column = "mean";
+  headroom.than_quantity = mean;
+  collapse.than_row = "base";
+  collapse.ratio = true;
+  const auto results = check_gates({gate("base", mean, 0.15, 0.15), headroom, collapse}, figure);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_TRUE(results[0].held);
+  EXPECT_FALSE(results[1].held);
+  EXPECT_NEAR(results[2].value, 0.4, 1e-12);
+  EXPECT_NEAR(results[3].value, 0.25, 1e-12);
+  EXPECT_TRUE(results[3].held);
+  EXPECT_EQ(results[0].text, "base.mean@16:macro >= 0.15: 0.200");
+  EXPECT_EQ(results[2].text, "base.pass@64 - base.mean@16:macro >= 0.25: 0.400");
+  EXPECT_EQ(results[3].text, "ucas-paper-1.5b.entropy / base.entropy <= 0.5: 0.250");
 }
 
 TEST(gates, of_what_is_not_known_does_not_hold) {
-  EXPECT_FALSE(one("dapo.greedy >= 0").held);
-  EXPECT_FALSE(one("dapo.greedy <= 1").held);
-  EXPECT_EQ(gate_text(one("dapo.greedy <= 1")), "dapo.greedy <= 1: not known");
+  for (const GateResult& result : check_gates({gate("dapo", parse_quantity("greedy"), 0, 1)}, figure)) {
+    EXPECT_FALSE(result.held);
+    EXPECT_TRUE(result.text.ends_with(": not known")) << result.text;
+  }
 }
 
 TEST(gates, say_before_training_only_what_is_of_the_base) {
-  EXPECT_TRUE(parse_gate("base.pass@64 - base.mean@16 >= 0.25").of_base());
-  EXPECT_FALSE(parse_gate("dapo.pass@64 - base.pass@64 <= 0").of_base());
-}
-
-TEST(gates, of_another_form_are_refused) {
-  for (const char* text : {"", "base.greedy", "base.greedy > 0.5", "base greedy >= 0.5", "base.greedy >= half",
-                           "base.greedy * base.greedy >= 1", "base.graedy >= 0.5", "base.greedy - >= 1"}) {
-    EXPECT_THROW(parse_gate(text), Error) << text;
-  }
+  StudyGate one = gate("base", parse_quantity("pass@64"), 0);
+  EXPECT_TRUE(one.of_base());
+  one.than_row = "dapo";
+  EXPECT_FALSE(one.of_base());
 }
 
 // A table with one row against the reference in two columns.
 std::string decided(Contrast first, Contrast second) {
   StudyTable table;
-  table.compare = {"mean@16", "pass@64"};
+  table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
   for (Contrast* c : {&first, &second}) c->p = c->p_holm = 0.01;
   table.rows.push_back({"UCAS", true, {}, {}, {first, second}});
   return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
@@ -71,16 +81,26 @@ TEST(decision, is_help_where_one_outcome_is_significantly_and_enough_above) {
   EXPECT_FALSE(decided(change(-0.03, -0.05, -0.01, true), none).starts_with("helps"));  // the other way
 }
 
-TEST(decision, is_help_only_where_every_placebo_is_beaten_in_one_outcome_at_least) {
+TEST(decision, is_worse_where_an_outcome_is_significantly_below_and_never_help_with_harm) {
+  const Contrast none = change(0, -0.02, 0.02, false), below = change(-0.03, -0.045, -0.015, true);
+  EXPECT_TRUE(decided(below, none).starts_with("worse: "));
+  EXPECT_TRUE(decided(none, below).starts_with("worse: "));
+  EXPECT_FALSE(decided(change(-0.03, -0.045, -0.015, false), none).starts_with("worse"));
+  EXPECT_TRUE(decided(change(0.02, 0.01, 0.03, true), change(-0.08, -0.1, -0.06, true))
+                  .starts_with("undecided, as it is better in mean@16 and worse in pass@64: "));
+}
+
+TEST(decision, is_help_only_where_every_placebo_is_beaten_in_the_outcome_that_helps) {
   const Contrast none = change(0, -0.02, 0.02, false), above = change(0.03, 0.01, 0.05, true);
   const auto verdict = [&](const std::vector<PlaceboContrasts>& placebos) {
     StudyTable table;
-    table.compare = {"mean@16", "pass@64"};
+    table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
     table.rows.push_back({"UCAS", true, {}, {}, {above, none}});
     table.placebos = placebos;
     return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
   };
-  EXPECT_TRUE(verdict({{"permuted", {none, above}}, {"matched", {above, none}}}).starts_with("helps: "));
+  EXPECT_TRUE(verdict({{"permuted", {above, none}}, {"matched", {above, none}}}).starts_with("helps: "));
+  EXPECT_TRUE(verdict({{"permuted", {none, above}}}).starts_with("undecided, as it does not beat permuted: "));
   EXPECT_TRUE(verdict({{"permuted", {none, none}}, {"matched", {above, none}}})
                   .starts_with("undecided, as it does not beat permuted: "));
   const Contrast beneath = change(-0.03, -0.05, -0.01, true);

@@ -11,31 +11,18 @@
 #include "compare/pairing.h"
 #include "compare/run_answers.h"
 #include "core/metrics.h"
-#include "stats/intervals.h"
 
 namespace ucas {
 
 namespace {
 
-// A few columns that say enough, of what the first evaluation has.
-std::vector<std::string> default_columns(const RunAnswers& run, const std::vector<std::string>& quoted) {
-  std::vector<std::string> columns = quoted;
-  int64_t most = 0;
-  for (const ProblemAnswers& p : run.problems) most = std::max(most, p.samples);
-  const auto add = [&](const std::string& column) {
-    const bool there = std::ranges::find(columns, column) != columns.end();
-    if (!there && !std::isnan(value_of(run, parse_quantity(column)))) columns.push_back(column);
-  };
-  for (const char* column : {"pass@4", "pass@16", "pass@64"}) add(column);
-  if (most > 1) add(str("pass@", most));
-  for (const char* name : {"entropy", "length", "truncated"}) add(name);
-  return columns;
-}
-
-std::vector<std::string> expand_all(const std::vector<std::string>& columns, const std::vector<std::string>& sources) {
-  std::vector<std::string> out;
-  for (const std::string& column : columns) {
-    for (std::string& one : expand_column(column, sources)) out.push_back(std::move(one));
+std::vector<Quantity> each_source(const std::vector<Quantity>& columns, const std::vector<std::string>& sources) {
+  std::vector<Quantity> out;
+  for (const Quantity& column : columns) {
+    for (const std::string& source : column.scope == "each" ? sources : std::vector<std::string>{column.scope}) {
+      out.push_back(column);
+      out.back().scope = source;
+    }
   }
   return out;
 }
@@ -46,7 +33,7 @@ const EvalRecord* evaluation_called(const RunRecord& run, const std::string& nam
 }
 
 // Of the trained rows where there are any: the base may have been asked more often.
-std::vector<std::string> quoted_columns(const std::vector<AnswerGroup>& rows) {
+std::vector<Quantity> quoted_columns(const std::vector<AnswerGroup>& rows) {
   const bool trained = std::ranges::any_of(rows, &AnswerGroup::trained);
   std::vector<const RunAnswers*> runs;
   for (const AnswerGroup& row : rows) {
@@ -54,20 +41,18 @@ std::vector<std::string> quoted_columns(const std::vector<AnswerGroup>& rows) {
       if (row.trained || !trained) runs.push_back(&run);
     }
   }
-  std::vector<std::string> columns;
-  for (const Quantity& quantity : quoted_quantities(runs)) columns.push_back(quantity.text());
-  return columns;
+  return quoted_quantities(runs);
 }
 
-StudyRow study_row(const AnswerGroup& group, const std::vector<std::string>& columns) {
+StudyRow study_row(const AnswerGroup& group, const std::vector<Quantity>& columns) {
   StudyRow row{group.title, group.trained, {}, {}, {}};
   for (const RunAnswers& run : group.runs) row.runs.push_back(run.label);
-  for (const std::string& column : columns) {
+  for (const Quantity& column : columns) {
     StudyCell cell;
     std::vector<double> known;
     for (const RunAnswers& run : group.runs) {
-      cell.values.push_back(value_of(run, parse_quantity(column)));
-      cell.censored.push_back(run.censored.contains(column));
+      cell.values.push_back(value_of(run, column));
+      cell.censored.push_back(run.censored.contains(column.text()));
       if (!std::isnan(cell.values.back())) known.push_back(cell.values.back());
     }
     cell.mean = mean_of(known);
@@ -77,57 +62,36 @@ StudyRow study_row(const AnswerGroup& group, const std::vector<std::string>& col
   return row;
 }
 
-// The same quantity at an accuracy that every training with such figures reaches.
-Quantity least_of(Quantity quantity) {
-  quantity.at = "0";
-  return quantity;
-}
-
 // The step after the last one that a run was to take, whatever ended it before.
 double after_all_steps(const RunRecord& run) {
   const double last = run.steps.step.empty() ? 0 : run.steps.step.back();
   return std::max(last, std::strtod(run.setting("train.steps").c_str(), nullptr)) + 1;
 }
 
+std::vector<Quantity> all_columns(const StudyTable& table) {
+  std::vector<Quantity> columns = table.columns;
+  columns.insert(columns.end(), table.compare.begin(), table.compare.end());
+  return columns;
+}
+
 // What the columns ask of the trainings themselves. A run that never reached an accuracy counts with the first step at
 // which it still might have.
 void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable& table,
                           std::vector<AnswerGroup>& answers) {
-  std::vector<std::string> columns = table.columns;
-  columns.insert(columns.end(), table.compare.begin(), table.compare.end());
-  for (const std::string& column : columns) {
-    const Quantity quantity = parse_quantity(column);
+  for (const Quantity& quantity : all_columns(table)) {
     if (!quantity.of_training()) continue;
+    Quantity least = quantity;  // at an accuracy that every training with such figures reaches
+    least.at = "0";
     for (size_t g = 0; g < groups.size(); ++g) {
       for (RunAnswers& run : answers[g].runs) {
         const auto record = std::ranges::find(groups[g].runs, run.name, [](const RunRecord* r) { return r->path; });
         const double value = training_value((*record)->steps, quantity);
         if (!std::isnan(value)) {
-          run.figures[column] = value;
-        } else if (quantity.name != "val_at" && !std::isnan(training_value((*record)->steps, least_of(quantity)))) {
-          run.figures[column] = after_all_steps(**record);
-          run.censored.insert(column);
+          run.figures[quantity.text()] = value;
+        } else if (quantity.name != "val_at" && !std::isnan(training_value((*record)->steps, least))) {
+          run.figures[quantity.text()] = after_all_steps(**record);
+          run.censored.insert(quantity.text());
         }
-      }
-    }
-  }
-}
-
-// pass@K at matched accuracy, of the evaluation that the study calls "matched".
-void add_matched_figures(const std::vector<RunGroup>& groups, const StudyTable& table,
-                         std::vector<AnswerGroup>& answers) {
-  std::vector<std::string> columns = table.columns;
-  columns.insert(columns.end(), table.compare.begin(), table.compare.end());
-  for (const std::string& column : columns) {
-    const Quantity quantity = parse_quantity(column);
-    if (quantity.name != "matched_pass") continue;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      for (RunAnswers& run : answers[g].runs) {
-        const auto record = std::ranges::find(groups[g].runs, run.name, [](const RunRecord* r) { return r->path; });
-        const EvalRecord* matched = evaluation_called(**record, "matched");
-        if (!matched) continue;
-        run.figures[column] =
-            value_of(answers_of(**record, *matched), parse_quantity(str("pass@", quantity.at, ":macro")));
       }
     }
   }
@@ -139,9 +103,7 @@ std::string title_of(const TableOptions& options, const std::string& row) {
 }
 
 void add_gates(StudyTable& table) {
-  std::vector<StudyGate> gates;
-  for (const std::string& text : table.options.gates) gates.push_back(parse_gate(text));
-  table.gates = check_gates(gates, [&](const std::string& row, const std::string& quantity) {
+  table.gates = check_gates(table.options.gates, [&](const std::string& row, const Quantity& quantity) {
     const auto found = std::ranges::find(table.rows, title_of(table.options, row), &StudyRow::title);
     const auto column = std::ranges::find(table.columns, quantity);
     if (found == table.rows.end() || column == table.columns.end()) return kUnknown;
@@ -163,11 +125,6 @@ void describe_evaluation(const std::vector<RunGroup>& groups, StudyTable& table)
     if (group.trained) return;
   }
   table.samples = table.base_samples;
-}
-
-bool asks_for_frontier(const StudyTable& table) {
-  const auto is = [](const std::string& column) { return parse_quantity(column).name == "frontier"; };
-  return std::ranges::any_of(table.columns, is) || std::ranges::any_of(table.compare, is);
 }
 
 // What the base of each run solved how often, for `frontier`.
@@ -207,8 +164,8 @@ void compare_placebos(StudyTable& table, const std::vector<AnswerGroup>& answers
   for (const AnswerGroup& group : answers) {
     if (!is_placebo(table.options, group.title)) continue;
     PlaceboContrasts& placebo = table.placebos.emplace_back(PlaceboContrasts{group.title, {}});
-    for (const std::string& column : table.compare) {
-      placebo.below.push_back(contrast(group, *row, parse_quantity(column), table.options.statistics));
+    for (const Quantity& column : table.compare) {
+      placebo.below.push_back(contrast(group, *row, column, table.options.statistics));
     }
   }
   std::vector<Contrast*> family;
@@ -218,20 +175,22 @@ void compare_placebos(StudyTable& table, const std::vector<AnswerGroup>& answers
   correct(family, table.options.statistics.level);
 }
 
-// Every row against the reference, but for placebos; all p corrected together.
+// Every row against the reference, but for placebos; p are corrected together within each family.
 void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, size_t reference) {
-  std::vector<Contrast*> family;
+  const std::string decided = title_of(table.options, table.options.decide.row);
+  std::vector<Contrast*> of_decision, of_trained, of_untrained;
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (i == reference || is_placebo(table.options, table.rows[i].title)) continue;
-    for (const std::string& column : table.compare) {
-      table.rows[i].against.push_back(
-          contrast(answers[reference], answers[i], parse_quantity(column), table.options.statistics));
+    StudyRow& row = table.rows[i];
+    if (i == reference || is_placebo(table.options, row.title)) continue;
+    for (const Quantity& column : table.compare) {
+      row.against.push_back(contrast(answers[reference], answers[i], column, table.options.statistics));
     }
-  }
-  for (StudyRow& row : table.rows) {
+    auto& family = !row.trained ? of_untrained : row.title == decided ? of_decision : of_trained;
     for (Contrast& c : row.against) family.push_back(&c);
   }
-  table.comparisons = correct(family, table.options.statistics.level);
+  table.decided = correct(of_decision, table.options.statistics.level);
+  table.trained = correct(of_trained, table.options.statistics.level);
+  table.untrained = correct(of_untrained, table.options.statistics.level);
 }
 
 }  // namespace
@@ -261,14 +220,6 @@ std::string StudyTable::deviation_over() const {
   return str(n, " runs: ", bases.size(), " bases and ", seeds.size(), " seeds");
 }
 
-std::vector<std::string> expand_column(const std::string& column, const std::vector<std::string>& sources) {
-  parse_quantity(column);
-  if (!column.ends_with(":*")) return {column};
-  std::vector<std::string> out;
-  for (const std::string& source : sources) out.push_back(column.substr(0, column.size() - 1) + source);
-  return out;
-}
-
 double training_value(const StepTable& steps, const Quantity& quantity) {
   const double threshold = std::strtod(quantity.at.c_str(), nullptr);
   const std::vector<double> validated = steps.mean_over(metric::val_accuracy.key);
@@ -287,60 +238,6 @@ double training_value(const StepTable& steps, const Quantity& quantity) {
   return kUnknown;
 }
 
-namespace {
-
-std::string axis_value(const StudyTable& table, size_t row, size_t axis) { return table.settings[row][axis].second; }
-
-// Whether the row has the lowest or the highest of an axis' numbers. An axis of words has no ends.
-bool at_edge(const StudyTable& table, const std::vector<size_t>& rows, size_t row, size_t axis) {
-  std::vector<double> values;
-  double own = kUnknown;
-  for (size_t i : rows) {
-    const std::string text = axis_value(table, i, axis);
-    char* end = nullptr;
-    values.push_back(std::strtod(text.c_str(), &end));
-    if (text.empty() || *end != '\0') return false;
-    if (i == row) own = values.back();
-  }
-  const auto [low, high] = std::ranges::minmax(values);
-  return low < high && (own == low || own == high);
-}
-
-// The expected highest of `count` draws of a normal distribution (Blom 1958).
-double highest_normal(size_t count) {
-  return normal_quantile((static_cast<double>(count) - 0.375) / (static_cast<double>(count) + 0.25));
-}
-
-}  // namespace
-
-std::optional<BestCell> best_cell(const StudyTable& table) {
-  const auto column = std::ranges::find(table.columns, table.options.metric);
-  if (table.options.axes.empty() || column == table.columns.end() || !parse_quantity(*column).is_share()) return {};
-  const auto c = static_cast<size_t>(column - table.columns.begin());
-  std::vector<size_t> rows;
-  std::vector<double> variances;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    const StudyCell& cell = table.rows[i].cells[c];
-    const auto& settings = table.settings[i];
-    const bool of_grid = std::ranges::none_of(settings, [](const auto& s) { return s.second.empty(); });
-    if (!table.rows[i].trained || !of_grid || std::isnan(cell.mean)) continue;
-    rows.push_back(i);
-    if (!std::isnan(cell.deviation)) {
-      variances.push_back(cell.deviation * cell.deviation / static_cast<double>(cell.known()));
-    }
-  }
-  if (rows.size() < 2) return {};
-  BestCell best{rows.front(), rows.size(), {}, kUnknown};
-  for (size_t i : rows) {
-    if (table.rows[i].cells[c].mean > table.rows[best.row].cells[c].mean) best.row = i;
-  }
-  for (size_t a = 0; a < table.options.axes.size(); ++a) {
-    if (at_edge(table, rows, best.row, a)) best.at_edge.push_back(table.options.axes[a]);
-  }
-  if (!variances.empty()) best.by_chance = highest_normal(rows.size()) * std::sqrt(mean_of(variances));
-  return best;
-}
-
 StudyTable study_table(const std::vector<std::string>& paths, const TableOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
@@ -356,23 +253,21 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   }
   if (answers.empty()) throw Error(ErrorKind::empty, "no runs, no table");
   describe_evaluation(groups, table);
-  const RunAnswers& first = answers[0].runs[0];
-  const std::vector<std::string> sources = sources_of(first), quoted = quoted_columns(answers);
-  table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
-  table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
+  const std::vector<std::string> sources = sources_of(answers[0].runs[0]);
+  const std::vector<Quantity> quoted = quoted_columns(answers);
+  table.columns = each_source(options.columns.empty() ? quoted : options.columns, sources);
+  for (const char* metric : {"entropy", "length"}) {
+    if (options.columns.empty()) table.columns.push_back(parse_quantity(metric));
+  }
+  table.compare = each_source(options.compare.empty() ? quoted : options.compare, sources);
   add_training_figures(groups, table, answers);
-  add_matched_figures(groups, table, answers);
-  if (asks_for_frontier(table)) add_base_counts(answers);
+  const std::vector<Quantity> all = all_columns(table);
+  if (std::ranges::find(all, "frontier", &Quantity::name) != all.end()) add_base_counts(answers);
   size_t reference = groups.size();
   for (size_t i = groups.size(); i-- > 0;) {
     if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;
   }
-  for (size_t i = 0; i < groups.size(); ++i) {
-    table.rows.push_back(study_row(answers[i], table.columns));
-    std::vector<std::pair<std::string, std::string>> settings;
-    for (const std::string& axis : options.axes) settings.emplace_back(axis, groups[i].runs[0]->setting(axis));
-    table.settings.push_back(std::move(settings));
-  }
+  for (const AnswerGroup& row : answers) table.rows.push_back(study_row(row, table.columns));
   add_gates(table);
   if (reference == groups.size()) return table;
   table.reference = groups[reference].title;

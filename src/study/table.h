@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,27 +14,22 @@
 namespace ucas {
 
 struct TableOptions {
-  std::string title, command;        // head of the document; the command that makes it again
-  std::string eval = "test";         // which evaluation: eval/NAME.json
-  std::string reference;             // title of a row; "" = the first trained
-  std::vector<std::string> columns;  // "greedy", "pass@4:math500", "greedy:*", "steps_to@0.9" ...; {} = all
-  std::vector<std::string> compare;  // {} = greedy and mean@n
-  std::vector<std::string> axes;     // of a grid: a map of `metric` over the last two
-  std::string metric = "greedy";
-  bool each_seed = false;  // every run a row of the document too
+  std::string title, command;     // head of the document; the command that makes it again
+  std::string eval = "test";      // which evaluation: eval/NAME.json
+  std::string reference;          // title of a row; "" = the first trained
+  std::vector<Quantity> columns;  // scope "each": a column for each source; {} = what the evaluation has
+  std::vector<Quantity> compare;  // {} = greedy and mean@n
+  bool each_seed = false;         // every run a row of the document too
   CompareOptions statistics;
-  std::vector<std::string> gates;             // study/protocol.h
+  std::vector<StudyGate> gates;
   std::map<std::string, std::string> titles;  // of rows by their names in the study, for gates and the decision
   StudyDecision decide;
 };
 
-// The columns that `column` stands for: "greedy:*" becomes "greedy:aime24" ...
-std::vector<std::string> expand_column(const std::string& column, const std::vector<std::string>& sources);
-
-// Of a training, by its steps: "steps_to@0.9" is the first step whose training accuracy (train/accuracy: right among
-// all responses sampled in that step) is at least 0.9; "val_at@0.9" the validation accuracy at the first validation
-// from that step on; "steps_to_val@0.9" is the first step whose validation accuracy is at least 0.9. Unknown where it
-// was never reached. Compares methods at equal accuracy, beside equal steps.
+// Of a training, by its steps: steps_to is the first step whose training accuracy (train/accuracy: right among all
+// responses sampled in that step) is at least quantity.at; val_at the validation accuracy at the first validation from
+// that step on; steps_to_val the first step whose validation accuracy is at least that. Unknown where it was never
+// reached. Compares methods at equal accuracy, beside equal steps.
 double training_value(const StepTable& steps, const Quantity& quantity);
 
 struct StudyCell {
@@ -61,29 +55,17 @@ struct StudyTable {
   TableOptions options;
   int64_t problems = 0, samples = 0, base_samples = 0;
   double temperature = kUnknown;
-  std::vector<std::string> columns, compare;  // expanded
+  std::vector<Quantity> columns, compare;  // each source by itself
   std::vector<StudyRow> rows;
   std::string reference;
   std::vector<GateResult> gates;
   std::vector<PlaceboContrasts> placebos;  // of the decision; a family of Holm's correction of their own
   std::string decision;                    // "" where none was asked for
-  int64_t comparisons = 0;                 // of all rows and compared columns: the family of Holm's correction
-  std::vector<std::vector<std::pair<std::string, std::string>>> settings;  // of each row, where there are axes
+  // Of Holm's correction: the compared columns of the decision's row, of the other trained rows, of untrained ones.
+  int64_t decided = 0, trained = 0, untrained = 0;
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;
 };
-
-// The row of a grid whose metric, a share, is highest. What was chosen as the highest of several is too high for its
-// own runs, and an optimum at an end of an axis may lie beyond it.
-struct BestCell {
-  size_t row = 0, cells = 0;         // among the table's rows; rows of the grid that have the metric
-  std::vector<std::string> at_edge;  // axes of several values where the row has the lowest or the highest
-  // How far the highest of as many cells lies above their mean where all are equal, by the deviation of a cell's mean
-  // over its runs; unknown where no cell has several runs.
-  double by_chance = kUnknown;
-};
-// None where there are no axes, fewer than two cells, or the metric is no share.
-std::optional<BestCell> best_cell(const StudyTable& table);
 
 // `runs`: run directories in the order of the rows.
 StudyTable study_table(const std::vector<std::string>& runs, const TableOptions& options);

@@ -11,12 +11,10 @@ namespace ucas {
 
 namespace {
 
-bool in_percent(const std::string& column) { return parse_quantity(column).is_share(); }
-
-std::string heading(const std::string& column) {
-  std::string text = column;
-  if (text.ends_with(":macro")) text = text.substr(0, text.size() - 6) + ", macro";
-  return text + (in_percent(column) ? " %" : "");
+std::string heading(Quantity column) {
+  const bool macro = column.scope == "macro";
+  if (macro) column.scope.clear();
+  return str(column.text(), macro ? ", macro" : "", column.is_share() ? " %" : "");
 }
 
 Cell shown(const StudyCell& found, bool share) {
@@ -38,10 +36,10 @@ std::string caption(const StudyTable& table) {
 
 Table main_table(const StudyTable& table) {
   Table out{{""}};
-  for (const std::string& column : table.columns) out.head.emplace_back(heading(column));
+  for (const Quantity& column : table.columns) out.head.emplace_back(heading(column));
   for (const StudyRow& row : table.rows) {
     std::vector<Cell> cells = {row.title};
-    for (size_t c = 0; c < row.cells.size(); ++c) cells.push_back(shown(row.cells[c], in_percent(table.columns[c])));
+    for (size_t c = 0; c < row.cells.size(); ++c) cells.push_back(shown(row.cells[c], table.columns[c].is_share()));
     out.add(std::move(cells));
   }
   return out;
@@ -49,9 +47,7 @@ Table main_table(const StudyTable& table) {
 
 // What the rarer quantities are, where the table has them.
 std::vector<std::string> column_notes(const StudyTable& table) {
-  const auto has = [&](auto what) {
-    return std::ranges::any_of(table.columns, [&](const auto& c) { return what(parse_quantity(c)); });
-  };
+  const auto has = [&](auto what) { return std::ranges::any_of(table.columns, what); };
   std::vector<std::string> notes;
   if (has([](const Quantity& q) { return q.of_training(); })) {
     notes.emplace_back(
@@ -70,15 +66,21 @@ std::vector<std::string> column_notes(const StudyTable& table) {
     notes.emplace_back(
         "mixed@K: K samples of a problem are neither all right nor all wrong, mean over the ways to choose them.");
   }
-  if (has([](const Quantity& q) { return q.name == "matched_pass"; })) {
-    notes.emplace_back(
-        "matched_pass@K: pass@K, mean over the sources, at matched accuracy: of each run's checkpoint whose validation "
-        "is nearest to the lowest final one among the rows of its base and seed.");
-  }
   if (has([](const Quantity& q) { return q.name == "reached"; })) {
     notes.emplace_back("reached@A: share of runs whose greedy accuracy is at least A.");
   }
   return notes;
+}
+
+std::string families_text(const StudyTable& table, double level) {
+  std::vector<std::string> parts;
+  const auto title = table.options.titles.find(table.options.decide.row);
+  if (table.decided > 0) parts.push_back(str(many(table.decided, "comparison"), " of ", markdown_text(title->second)));
+  const char* others = table.decided > 0 ? " of the other trained rows" : " of trained rows";
+  if (table.trained > 0) parts.push_back(str(many(table.trained, "comparison"), others));
+  if (table.untrained > 0) parts.push_back(str(many(table.untrained, "comparison"), " of the untrained model"));
+  if (parts.empty()) return "nothing was tested";
+  return str("p corrected by Holm over the ", join(parts, ", apart from the "), ", level ", percent(1 - level, 0));
 }
 
 // Every row against the reference.
@@ -92,85 +94,29 @@ std::string comparison_table(const StudyTable& table) {
     for (size_t c = 0; c < row.against.size(); ++c) {
       const Contrast& d = row.against[c];
       if (!d.known()) continue;
-      const bool share = in_percent(table.compare[c]);
+      const bool share = table.compare[c].is_share();
       const std::string change = change_text(d.change.value, share);
       const std::string bounds = d.change.bounded() ? interval_text(d.change, share) : "-";
-      out.add({row.title, table.compare[c], change, bounds, Cell::p(d.p), Cell::p(d.p_holm),
+      out.add({row.title, table.compare[c].text(), change, bounds, Cell::p(d.p), Cell::p(d.p_holm),
                std::isnan(d.p) && d.estimable ? "not tested" : words_of(d, level)});
       one_run = one_run && d.runs < 2;
       if (!row.trained || !d.significant) continue;
-      significant += str("- ", markdown_text(row.title), ", ", table.compare[c], ": ", change, share ? " points" : "",
-                         " against ", markdown_text(table.reference), " (", p_texts(d), "; ", basis_text(d), ").\n");
+      significant +=
+          str("- ", markdown_text(row.title), ", ", table.compare[c].text(), ": ", change, share ? " points" : "",
+              " against ", markdown_text(table.reference), " (", p_texts(d), "; ", basis_text(d), ").\n");
     }
   }
   if (out.rows.empty()) return "";
-  std::string text = str(
-      "\n## Against ", markdown_text(table.reference),
-      "\n\nDifferences in percentage points (entropy: nats, length: tokens); ", family_text(table.comparisons, level),
-      ".\n",
-      one_run ? "One run each: problems paired by source and id; the tests speak of these models, not of their "
-                "methods.\n\n"
-              : "Runs paired by base and seed, problems by source and id. The interval has the wider bounds of a t "
-                "interval over\nruns and of a bootstrap that draws runs and problems together; p is the larger of the "
-                "t test's over runs\nand the sign-flip test's over problems.\n\n",
-      out.markdown());
+  std::string text =
+      str("\n## Against ", markdown_text(table.reference),
+          "\n\nDifferences in percentage points (entropy: nats, length: tokens); ", families_text(table, level), ".\n",
+          one_run ? "One run each: problems paired by source and id; the tests speak of these models, not of their "
+                    "methods.\n\n"
+                  : "Runs paired by base and seed, problems by source and id. Interval and p are of runs and problems "
+                    "together: t over\nthe runs, and over the problems what these differ by beyond single answers.\n\n",
+          out.markdown());
   return text + (significant.empty() ? "\nNo difference between trained rows is significant.\n"
                                      : "\nSignificant differences between trained rows:\n\n" + significant);
-}
-
-// A map over the last two axes of a grid.
-std::string grid_table(const StudyTable& table) {
-  if (table.options.axes.size() < 2) return "";
-  auto column = std::ranges::find(table.columns, table.options.metric);
-  if (column == table.columns.end()) return "";
-  const auto c = static_cast<size_t>(column - table.columns.begin());
-  const size_t down = table.options.axes.size() - 2, across = down + 1;
-  std::vector<std::string> values_down, values_across;
-  auto note = [](std::vector<std::string>& list, const std::string& value) {
-    if (std::ranges::find(list, value) == list.end()) list.push_back(value);
-  };
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (!table.rows[i].trained || table.settings[i][down].second.empty()) continue;
-    note(values_down, table.settings[i][down].second);
-    note(values_across, table.settings[i][across].second);
-  }
-  auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  Table out;
-  out.head = {str(last(table.options.axes[down]), " / ", last(table.options.axes[across]))};
-  out.head.insert(out.head.end(), values_across.begin(), values_across.end());
-  for (const std::string& a : values_down) {
-    std::vector<Cell> cells = {a};
-    for (const std::string& b : values_across) {
-      Cell cell = Cell::unknown();
-      for (size_t i = 0; i < table.rows.size(); ++i) {
-        const auto& settings = table.settings[i];
-        if (table.rows[i].trained && settings[down].second == a && settings[across].second == b) {
-          cell = shown(table.rows[i].cells[c], in_percent(*column));
-        }
-      }
-      cells.push_back(std::move(cell));
-    }
-    out.add(std::move(cells));
-  }
-  return str("\n## ", heading(*column), " over ", last(table.options.axes[down]), " and ",
-             last(table.options.axes[across]), "\n\n", out.markdown());
-}
-
-// What to think of the best cell.
-std::string winner_note(const StudyTable& table) {
-  const std::optional<BestCell> best = best_cell(table);
-  if (!best) return "";
-  const StudyRow& row = table.rows[best->row];
-  std::string text = str("\nThe highest of ", best->cells, " cells is \"", markdown_text(row.title),
-                         "\". Being chosen makes its figure too high (winner's bias): compare it by fresh runs.");
-  if (!std::isnan(best->by_chance)) {
-    text += str(" If all cells were equal, the highest would lie ", number_text(best->by_chance, true),
-                " points above their mean.");
-  }
-  for (const std::string& axis : best->at_edge) {
-    text += str(" ", axis, " is at the edge of the grid: the best may lie beyond it.");
-  }
-  return text + "\n";
 }
 
 // What had to hold, and what follows.
@@ -178,7 +124,7 @@ std::string protocol_text(const StudyTable& table) {
   std::string text;
   bool all = true;
   for (const GateResult& gate : table.gates) {
-    text += str("- ", gate.held ? "held" : "**failed**", ", ", markdown_text(gate_text(gate)), "\n");
+    text += str("- ", gate.held ? "held" : "**failed**", ", ", markdown_text(gate.text), "\n");
     all = all && gate.held;
   }
   if (!text.empty()) {
@@ -200,7 +146,7 @@ bool has_bases(const StudyTable& table) {
 std::string seed_table(const StudyTable& table) {
   const bool bases = has_bases(table);
   Table out{bases ? std::vector<Cell>{"", "base", "seed"} : std::vector<Cell>{"", "seed"}};
-  for (const std::string& column : table.columns) out.head.emplace_back(heading(column));
+  for (const Quantity& column : table.columns) out.head.emplace_back(heading(column));
   for (const StudyRow& row : table.rows) {
     for (size_t i = 0; i < row.runs.size(); ++i) {
       std::vector<Cell> cells = {row.title};
@@ -208,7 +154,7 @@ std::string seed_table(const StudyTable& table) {
       cells.emplace_back(row.trained ? str(row.runs[i].seed) : "-");
       for (size_t c = 0; c < row.cells.size(); ++c) {
         const StudyCell& cell = row.cells[c];
-        cells.push_back(Cell::value(cell.values[i], in_percent(table.columns[c])));
+        cells.push_back(Cell::value(cell.values[i], table.columns[c].is_share()));
         if (cell.censored[i]) cells.back().before = ">= ";
       }
       out.add(std::move(cells));
@@ -247,7 +193,7 @@ std::string deviations_table(const StudyTable& table) {
       if (std::ranges::find(table.compare, table.columns[c]) == table.compare.end()) continue;
       const TwoDeviations found = two_deviations(row, row.cells[c]);
       if (std::isnan(found.of_bases)) continue;
-      const bool share = in_percent(table.columns[c]);
+      const bool share = table.columns[c].is_share();
       out.add({row.title, heading(table.columns[c]), Cell::value(row.cells[c].mean, share),
                Cell::value(found.of_bases, share), Cell::value(found.of_seeds, share)});
     }
@@ -261,7 +207,7 @@ std::string table_markdown(const StudyTable& table) {
   Table main = main_table(table);
   main.caption = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table), ".");
   main.notes = column_notes(table);
-  std::string out = main.markdown() + grid_table(table) + winner_note(table) + deviations_table(table);
+  std::string out = main.markdown() + deviations_table(table);
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table) + protocol_text(table);
 }
@@ -280,11 +226,11 @@ std::string table_csv(const StudyTable& table) {
     for (size_t c = 0; c < row.cells.size(); ++c) {
       const StudyCell& cell = row.cells[c];
       for (size_t i = 0; i < cell.values.size(); ++i) {
-        add({row.title, row.runs[i].base, row.trained ? str(row.runs[i].seed) : "", table.columns[c],
+        add({row.title, row.runs[i].base, row.trained ? str(row.runs[i].seed) : "", table.columns[c].text(),
              number(cell.values[i]), "", "1"});
       }
       std::vector<Cell> line = {
-          row.title, "", "all", table.columns[c], number(cell.mean), number(cell.deviation), str(cell.known())};
+          row.title, "", "all", table.columns[c].text(), number(cell.mean), number(cell.deviation), str(cell.known())};
       auto compared = std::ranges::find(table.compare, table.columns[c]);
       if (compared != table.compare.end() && !row.against.empty()) {
         const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];

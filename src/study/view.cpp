@@ -28,7 +28,7 @@ void link(const std::string& target, const std::string& at) {
 }  // namespace
 
 void make_view(const RunView& view) {
-  static const std::set<std::string> kOwn = {"config.toml", "eval", "done", "log.txt", "study.json"};
+  static const std::set<std::string> kOwn = {"config.toml", "eval", "done", "study.json"};
   remove_all(view.view);
   make_directories(path_join(view.view, "eval"));
   for (const std::string& name : list_directory(view.run)) {
@@ -39,8 +39,6 @@ void make_view(const RunView& view) {
     std::string shown;
     if (name.starts_with("step-")) shown = name;
     if (name.starts_with(view.stored_eval + ".")) shown = view.eval + name.substr(view.stored_eval.size());
-    const bool matched = !view.stored_matched.empty() && name.starts_with(view.stored_matched + ".");
-    if (matched) shown = "matched" + name.substr(view.stored_matched.size());
     if (!shown.empty()) link(path_join(stored, name), path_join(view.view, path_join("eval", shown)));
   }
   if (!view.study_json.empty()) write_file(path_join(view.view, "study.json"), view.study_json);

@@ -7,13 +7,12 @@
 namespace ucas {
 
 struct RunView {
-  std::string run;                  // in the pool
-  std::string view;                 // made anew
-  std::string config_toml;          // with this study's label; "" = none, the untrained base
-  std::string study_json;           // row, base and seed, as the study pairs its runs
-  std::string stored_eval;          // eval/STORED.json ... in the pool
-  std::string eval;                 // their name in the view; other evaluations of the pool are not this study's
-  std::string stored_matched = {};  // the same of "matched" (study/engine/matched.h); "" = none
+  std::string run;          // in the pool
+  std::string view;         // made anew
+  std::string config_toml;  // with this study's label; "" = none, the untrained base
+  std::string study_json;   // row, base and seed, as the study pairs its runs
+  std::string stored_eval;  // eval/STORED.json ... in the pool
+  std::string eval;         // their name in the view; other evaluations of the pool are not this study's
 };
 void make_view(const RunView& view);
 

@@ -1,4 +1,4 @@
-#include "text/unencodable.h"
+#include "text/stop_texts.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "verify/sandbox/sandbox.h"
 
 // math            math/: the last box, decided by exact arithmetic
-// letter          letter.h: the choice letter in the response
+// letter          text_graders.h: the choice letter in the response
 // choice          the same, of a response that the evaluation makes from the choice of greatest log-prob
 // released_train  text_graders.h: the reward of the released training code
 // strict_numeric  text_graders.h: plain numbers only

@@ -1,10 +1,10 @@
-// Which grader gave a verdict. Run cards state it (records/card.h), so that verdicts of different times can be told
-// apart from tampered ones.
+// Which grader gave a verdict. Evaluations state it (records/asked.h), so that verdicts of different times can be told
+// apart.
 #pragma once
 
 namespace ucas {
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 4;
+constexpr int kGraderVersion = 5;
 
 }  // namespace ucas

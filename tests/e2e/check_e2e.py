@@ -90,7 +90,9 @@ step = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 tokenizer["normalizer"] = {"type": "Sequence", "normalizers": [step] * 60}
 with open(path("corpus", "doubling", "tokenizer.json"), "w") as file:
     json.dump(tokenizer, file)
-doubled = subprocess.run([UCAS, "tokenize", "--tokenizer", path("corpus", "doubling")], input="a\n", capture_output=True, text=True)
+with open(path("corpus", "texts.jsonl"), "w") as file:
+    file.write('{"text": "a", "ids": []}\n')
+doubled = subprocess.run([UCAS, "check", path("corpus", "doubling"), "--ids", path("corpus", "texts.jsonl")], capture_output=True, text=True)
 check(doubled.returncode == 2 and "error[limit]" in doubled.stderr, "a normalizer that doubles a text sixty times is stopped")
 check(not [f for f in os.listdir(SCRATCH) if f not in ("good", "corpus", "out", "err")], "nothing is written")
 clean()

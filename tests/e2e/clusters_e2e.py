@@ -1,13 +1,12 @@
 """The examples of docs/clusters.md as far as one host can run them: the words and variables of each launcher, two ranks and more, over
 Gloo. Each ends in the same bits, those of one process."""
 import glob
-import json
 import os
 import re
 import subprocess
 import sys
 
-from support import HANG, UCAS, check, clean, finish, free_port, path, rows, same_bytes, small_task, start_ranks, train_words, ucas
+from support import HANG, UCAS, check, clean, finish, free_port, path, rows, same_bytes, small_task, train_words, ucas
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "clusters.md")
 with open(PAGE) as file:
@@ -56,53 +55,30 @@ if subprocess.run([sys.executable, "-c", "import torch.distributed.run"], captur
                           env={**WITH_TORCH, "UCAS_FAULT": "step:3:0:kill"})
     check(done.returncode == 0 and "resuming" in done.stderr, f"torchrun restarts: {done.stderr[-400:]}")
     check(rows(path("restarted")) == rows(path("spared")), "restarted by torchrun: steps.jsonl is the same")
+    # The command of the pod, as two pods run it.
+    pod = re.search(r'command: \[sh, -c, "exec torchrun (.*) ucas train .*"\]', block("yaml", "kind: Job")).group(1)
+    pod = pod.replace("--nproc-per-node 8", "--nproc-per-node 2").replace("ucas-0.ucas", "127.0.0.1").replace("29500", str(free_port()))
+    codes, said = finish([subprocess.Popen([sys.executable, "-m", "torch.distributed.run", *pod.replace("$JOB_COMPLETION_INDEX", str(node)).split(),
+                                            UCAS, *words("pods")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=WITH_TORCH)
+                          for node in range(2)])
+    check(codes == [0, 0], f"pods: two ranks in each of two: {[text[-300:] for text in said]}")
+    the_same("pods")
     at = os.path.join("checkpoints", "step-0000004", "model.safetensors")
     check(same_bytes(path("restarted", at), path("spared", at)), "restarted by torchrun: the weights are the same")
 else:
     print("torchrun is not here: its example was not run")
 
-# srun's variables; the port is that of the job, 20000 and its last four digits.
-check("srun --kill-on-bad-exit=1 ucas train CONFIG.toml" in block("sh", "#SBATCH"), "what srun starts")
-job = free_port(20000)
-
-
-def of_task(task):
-    return {**{name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}, "SLURM_STEP_NUM_TASKS": "3",
-            "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task), "SLURM_STEP_NODELIST": "localhost", "SLURM_JOB_ID": str(job)}
-
-
-codes, said = finish([subprocess.Popen([UCAS, *words("srun")], env=of_task(task), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                      for task in range(3)])
-check(codes == [0, 0, 0], f"srun: {said[0][-300:]}")
+# The command that the page gives to srun, with what that and its script set; rank 0 comes last.
+command = re.search(r"^srun --kill-on-bad-exit=1 sh -c '(.*)'$", block("sh", "#SBATCH"), re.M).group(1)
+head, tail = command.split("ucas train CONFIG.toml --out RUN --resume auto --device cuda")
+check(tail == "", "nothing comes after the words of a training")
+port = str(free_port())
+codes, said = finish([subprocess.Popen(["sh", "-c", head + '"$@"', "sh", UCAS, *words("srun")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True, env={**os.environ, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task), "WORLD_SIZE": "3",
+                                                       "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}) for task in (1, 2, 0)])
+check(codes == [0, 0, 0], f"srun: {[text[-300:] for text in said]}")
 the_same("srun")
 
-# One launcher a host, by the variables of the page and by the command of the pod.
-page = block("sh", "NODE_RANK=1")
-pod = re.search(r'command: \[sh, -c, "(.*)"\]', block("yaml", "kind: Job")).group(1)
-port = str(free_port())
-for name, line_of in (("hosts", lambda node: [line for line in page.splitlines() if f"NODE_RANK={node}" in line][0]), ("pods", lambda node: pod)):
-    processes = []
-    for node in range(2):
-        command = line_of(node).split("#")[0].replace("--gpus all", "--ranks 2").replace("node0", "127.0.0.1").replace("29500", port)
-        head, tail = re.split(r"ucas train .*--ranks 2 --resume auto", command)
-        check(tail.strip() == "", f"{name}: nothing after the words of a training")
-        command = head + '"$@"'
-        environment = {**os.environ, "JOB_COMPLETION_INDEX": str(node), "NNODES": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        processes.append(subprocess.Popen(["sh", "-c", command, "sh", UCAS, *words(name), "--ranks", "2"], env=environment,
-                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    codes, said = finish(processes)
-    check(codes == [0, 0], f"{name}: two launchers of two ranks: {[text[-300:] for text in said]}")
-    the_same(name)
-    port = str(free_port())
-
-# The check, by whatever sets RANK and WORLD_SIZE: rank 0 alone speaks.
-processes = start_ranks(3, ["doctor", "--json"])
-said = [process.communicate(timeout=HANG) for process in processes]
-check([process.returncode for process in processes] == [0, 0, 0], f"three ranks: {said[0][1][-300:]}")
-check(all(out == "" and errors == "" for out, errors in said[1:]), "rank 0 alone speaks")
-report = json.loads(said[0][0])
-check(report["ranks"] == "3" and len(report["between_ranks"]) == 7, "each call has a row")
-check(all(row["ok"] and row["bytes"] > 0 for row in report["between_ranks"]), "with the bits of one process")
 try:
     import yaml
 except ImportError:
@@ -112,7 +88,7 @@ else:
     spec = job["spec"]["template"]["spec"]
     check(spec["subdomain"] == service["metadata"]["name"] and service["spec"]["selector"] == {"job-name": job["metadata"]["name"]},
           "the service is of the pods")
-    variables = {entry["name"]: entry["value"] for entry in spec["containers"][0]["env"]}
-    check(variables["NNODES"] == str(job["spec"]["completions"]) == str(job["spec"]["parallelism"]), "as many hosts as pods")
-    check(variables["MASTER_ADDR"] == f'{job["metadata"]["name"]}-0.{spec["subdomain"]}', "all meet at pod 0")
+    command = spec["containers"][0]["command"][2]
+    check(f'--nnodes {job["spec"]["completions"]} ' in command and job["spec"]["completions"] == job["spec"]["parallelism"], "as many hosts as pods")
+    check(f'--master-addr {job["metadata"]["name"]}-0.{spec["subdomain"]} ' in command, "all meet at pod 0")
 clean()

@@ -147,7 +147,7 @@ head, *outputs = read("evaluated", place, "eval", "test.outputs.jsonl")
 check((head["environment"], head["max_turns"]) == ("calculator", 3), "the responses' file names it")
 answered = [row for row in outputs if "inserts" in row]
 check(len(answered) > 10, f"{len(answered)} of {len(outputs)} responses were answered")
-ucas("verify-run", path("evaluated", place), "--model", path("one", "checkpoints", f"step-{STEPS:07d}"))
+ucas("verify", path("evaluated", place))
 done = ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--samples", 2, "--out", path("evaluated"), "--max_turns", 2, expect=2)
 check("environment calculator for 3 turns, this one calculator for 2 turns" in done.stderr, "other turns are another evaluation")
 

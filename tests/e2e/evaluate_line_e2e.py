@@ -19,9 +19,9 @@ validated = next(value for key, value in last.items() if key.startswith("val-cor
 
 
 def greedy(out):
-    folder = next(root for root, _, files in os.walk(path(out)) if any(name.endswith(".card.json") for name in files))
-    name = next(name for name in os.listdir(folder) if name.endswith(".card.json"))
-    with open(os.path.join(folder, name.replace(".card.json", ".json"))) as file:
+    folder = next(root for root, _, files in os.walk(path(out)) if any(name.endswith(".outputs.jsonl") for name in files))
+    name = next(name for name in os.listdir(folder) if name.endswith(".outputs.jsonl"))
+    with open(os.path.join(folder, name.replace(".outputs.jsonl", ".json"))) as file:
         return json.load(file)["greedy"]["pass@1"]["value"]
 
 

@@ -74,8 +74,8 @@ check("the same command goes on" in errors, "it says how to go on")
 said = ucas(*words("killed")).stderr
 check(f"found {second} of {RESPONSES} responses, going on with {RESPONSES - second}" in said, "it says what it found")
 same_files("killed", "whole", "killed, stopped and resumed is as undisturbed")
-ucas("verify-run", path("killed", "model"))
-check(True, "and its card holds")
+ucas("verify", path("killed", "model"))
+check(True, "and is graded again as it was")
 
 ucas(*words("single", "--max_slots", 1, "--threads", 1))
 same_files("single", "whole", "one slot is as many")

@@ -192,7 +192,7 @@ def main():
         named = test.run("generate", "--model", "org/tiny", *ask)
         test.say("a name answers as its snapshot does", named.returncode == 0 and named.stdout == told.stdout != "", named)
         test.refuses("a revision that is not there is refused", "generate", "--model", "org/tiny@v1.0", *ask,
-                     holds=["org/tiny@v1.0: revision v1.0 is not in the cache", "main (1111111)", "hf download org/tiny --revision v1.0"])
+                     holds=["org/tiny@v1.0: revision v1.0 is not in the cache", "hf download org/tiny --revision v1.0"])
         test.say("as huggingface_hub refuses it", fetch("model", "org/tiny", "v1.0", local=True, expect=False) is None, named)
         fetch("model", "org/tiny", "v1.0")
         other = test.run("generate", "--model", "org/tiny@v1.0", *ask)
@@ -206,11 +206,9 @@ def main():
         moved = os.path.join(scratch, "xdg", "huggingface")
         shutil.copytree(test.home, moved, symlinks=True)
         test.works("XDG_CACHE_HOME", "check", "org/tiny", HF_HOME="", XDG_CACHE_HOME=os.path.join(scratch, "xdg"))
-        test.works("HF_HOME with ~ and a variable", "check", "org/tiny", HOME=scratch, PART="home", HF_HOME="~/hf $PART")
+        test.works("HF_HOME with ~", "check", "org/tiny", HOME=scratch, HF_HOME="~/hf home")
         test.refuses("no cache at all", "check", "org/tiny", HF_HOME="/nowhere",
                      holds=["org/tiny: no such directory, and not in the cache of the hub, /nowhere/hub; ucas fetches nothing: run hf download org/tiny\n"])
-        test.refuses("offline, the command is one for later", "check", "org/absent", HF_HUB_OFFLINE="1",
-                     holds=["run hf download org/absent (without HF_HUB_OFFLINE, which is set)"])
 
         # A directory of that name wins.
         shutil.copytree(os.path.join(scratch, "second"), os.path.join(scratch, "org", "tiny"))
@@ -238,7 +236,7 @@ def main():
         test.refuses("folders to choose from", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums", "--out", "run", "--train.test_freq", "0",
                      holds=["data files in several folders: hard, main; name one, such as hf://org/sums/hard"])
         test.refuses("a split that there is not", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums/hard:test", "--out", "run", "--train.test_freq", "0",
-                     holds=["no files of the split test; there is train; name one: hf://org/sums/hard:train"])
+                     holds=["no files of the split test, a word of their paths; there are hard/train.jsonl; name one, or a split: hf://org/sums/hard/train.jsonl"])
         test.refuses("a set that is not there", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/none", "--out", "run", "--train.test_freq", "0",
                      holds=["hf://org/none: not in the cache of the hub", "hf download org/none --repo-type dataset"])
         os.unlink(os.path.join(cache, "datasets--org--sums", "snapshots", COMMITS["main"], "main", "train-00001-of-00002.jsonl"))

@@ -14,7 +14,7 @@ KINDS = {
     "whole": ("--train.best_metric", "val-core/dev/acc/mean@1"),
     "narrow": (),  # from a base that is stored in bf16: masters stand in state/
     "adapter": ("--lora.rank", 4, "--lora.modules_to_save", "embed_tokens"),
-    "reference": ("--objective.kl_coeff", 0.05, "--reference.sync_steps", 2, "--reference.mixup_alpha", 0.3),
+    "reference": ("--objective.kl_coeff", 0.05, "--reference.sync_steps", 2),
     "critic": ("--method.name", "ppo"),
     "critic-f32": ("--method.name", "ppo", "--dtype", "f32", "--method.critic.updates", 3, "--method.critic.optimizer.moments", "int8"),
     "prm": ("--method.name", "prime"),

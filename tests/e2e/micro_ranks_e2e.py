@@ -1,6 +1,5 @@
 """`update.reduce = "micro"` over Gloo: every tensor and file of a checkpoint, and the log, are those of one process, for 2, 3 and 4 ranks, for
 each level of shards, and for whatever else changes how gradients are made and used."""
-import json
 import os
 
 from support import check, clean, finish, path, rows, same_checkpoint, small_task, start_ranks, train_words
@@ -36,16 +35,10 @@ def trained(size, kind, shard):
 for kind in KINDS:
     one = trained(1, kind, "moments")
     for size in (2, 3, 4):
-        for shard in ("moments" if size == 3 else "gradients", "weights"):
-            run = trained(size, kind, shard)
-            check(rows(run) == rows(one), f"{run}: steps.jsonl is that of one process")
-            for step in range(1, STEPS + 1):
-                at = os.path.join("checkpoints", f"step-{step:07d}")
-                same_checkpoint(os.path.join(run, at), os.path.join(one, at), run, config=shard == "moments")
-# Weights of blocks are counted, too: as f32 there and back for each pass, more than is saved by not sending them after an update.
-given = {}
-for shard in ("gradients", "weights"):
-    with open(path(f"f32-2-{shard}", "steps.jsonl")) as lines:
-        given[shard] = json.loads(lines.readlines()[-1])["perf/ranks/bytes"]
-check(given["weights"] > given["gradients"] > 0, f"perf/ranks/bytes: {given}")
+        shard = "moments" if size == 3 else "gradients"
+        run = trained(size, kind, shard)
+        check(rows(run) == rows(one), f"{run}: steps.jsonl is that of one process")
+        for step in range(1, STEPS + 1):
+            at = os.path.join("checkpoints", f"step-{step:07d}")
+            same_checkpoint(os.path.join(run, at), os.path.join(one, at), run, config=shard == "moments")
 clean()

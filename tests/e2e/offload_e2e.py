@@ -35,11 +35,6 @@ for kind, more in KINDS.items():
     codes, said = finish(start_ranks(2, words(f"{kind}-ranks", *more, *OFFLOAD)))
     check(codes == [0, 0], f"{kind}: two ranks train: {said[0][-300:]}")
     same_run(f"{kind}-ranks", kind)
-    if kind not in ("f32", "int8-muon"):
-        continue
-    codes, said = finish(start_ranks(2, words(f"{kind}-blocks", *more, *OFFLOAD, "--update.shard", "weights")))
-    check(codes == [0, 0], f"{kind}: two ranks train with shares of weights: {said[0][-300:]}")
-    same_run(f"{kind}-blocks", kind, config=False)
 
 # With it, without it, with it under two ranks.
 ucas(*words("changes", *KINDS["bf16"], *OFFLOAD, "--train.steps", 1))

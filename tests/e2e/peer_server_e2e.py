@@ -88,7 +88,7 @@ try:
         far = [abs(served[i]["logprob"] - own[i]["logprob"]) for i in own if served[i].get("logprob") is not None]
         print(f"log-probs given of {len(far)} answers" + (f", mean per token within {max(far):.1e} of ours" if far else ""))
         check(not far or max(far) < 1e-4, f"{out}: log-probs, where it gives them")
-        ucas("verify-run", path(out, "m"))
+        ucas("verify", path(out, "m"))
 finally:
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGTERM)

@@ -1,44 +1,41 @@
 """One of several ranks fails at its k-th collective, for every k of a training of one step: it throws, it ends without a word, or it
 stands still. All others end with 70 and, where there is one, the text of the one that failed; what was begun goes on to the bits of an
-undisturbed run. So do faults of a thread beside: gradients of blocks travel in one, and by a channel of their own weights of
-blocks and responses of a step ahead. What it took is printed and decides nothing."""
+undisturbed run. What it took is printed and decides nothing."""
 import itertools
 import os
 import subprocess
 import time
 
-from support import (HANG, UCAS, SamplingServer, check, check_quietly, clean, fail, finish, path, rows, same_bytes, served_words, small_task,
-                     start_ranks, train_words, ucas)
+from support import HANG, UCAS, check, check_quietly, clean, fail, finish, path, rows, same_bytes, small_task, start_ranks, train_words, ucas
 
 small_task()
 STEP = os.path.join("checkpoints", "step-0000001")
-SHARD = {"collective": "gradients", "channel1": "weights"}  # by the channel whose calls fail
 
 
-def words(run, channel="collective"):
-    return train_words(path(run), "--train.steps", 1, "--train.test_freq", 1, "--update.reduce", "micro", "--update.shard", SHARD[channel],
+def words(run):
+    return train_words(path(run), "--train.steps", 1, "--train.test_freq", 1, "--update.reduce", "micro", "--update.shard", "gradients",
                        "--update.micro_batch_tokens", 256)
 
 
-def started(run, size, victim, k, how, channel="collective", **more):
-    return start_ranks(size, words(run, channel), of_rank={victim: {"env": {"UCAS_FAULT": f"{channel}@{victim}:{k}:0:{how}"}}}, **more)
+def started(run, size, victim, k, how, **more):
+    return start_ranks(size, words(run), of_rank={victim: {"env": {"UCAS_FAULT": f"collective@{victim}:{k}:0:{how}"}}}, **more)
 
 
-def go_on(run, name, channel="collective"):
+def go_on(run, name):
     """Whatever a fault left, the same command with --resume auto ends in the bits of one process."""
-    ucas(*words(run, channel), "--resume", "auto")
+    ucas(*words(run), "--resume", "auto")
     check(rows(path(run)) == rows(path("whole")), f"{name}: goes on to the same steps.jsonl")
     for file in ("model.safetensors", "state/optimizer.safetensors"):
         check(same_bytes(path(run, STEP, file), path("whole", STEP, file)), f"{name}: and to the same {file}")
 
 
-def struck(size, victim, k, how, channel="collective"):
+def struck(size, victim, k, how):
     """The run; None: that rank makes no such call."""
-    run = f"{channel}-{how}-{size}-{victim}-{k}"
-    ended = finish(started(run, size, victim, k, how, channel))
+    run = f"{how}-{size}-{victim}-{k}"
+    ended = finish(started(run, size, victim, k, how))
     if ended[0] == [0] * size:
         return None
-    return all_end(run, ended, victim, f"{channel}@{victim}, call {k}" if how == "throw" else "")
+    return all_end(run, ended, victim, f"collective@{victim}, call {k}" if how == "throw" else "")
 
 
 def all_end(run, ended, victim, thrown):
@@ -55,10 +52,10 @@ def all_end(run, ended, victim, thrown):
     return run
 
 
-def still(size, victim, k, channel="collective"):
+def still(size, victim, k):
     """It stands still; nothing closes a connection."""
-    run = f"{channel}-still-{size}-{victim}-{k}"
-    processes = started(run, size, victim, k, "stop", channel, UCAS_HEARTBEAT="5")
+    run = f"still-{size}-{victim}-{k}"
+    processes = started(run, size, victim, k, "stop", UCAS_HEARTBEAT="5")
     if os.waitid(os.P_PID, processes[victim].pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code != os.CLD_STOPPED:
         fail(f"{run}: it ends before")
     began = time.monotonic()
@@ -92,40 +89,30 @@ def hangs(size, victim, k):
 ucas(*words("whole"))
 began, number = time.monotonic(), 0
 last = {}
-for channel, size, stride in (("collective", 2, 1), ("collective", 3, 9), ("channel1", 2, 1), ("channel1", 3, 4)):
+for size, stride in ((2, 1), (3, 9)):
     for k in itertools.count(1, stride):
-        run = struck(size, k % size, k, "throw", channel)
+        run = struck(size, k % size, k, "throw")
         if run is None:
             break
         if k % 11 == 1:
-            go_on(run, run, channel)
-        check(struck(size, (k + 1) % size, k, "exit", channel) is not None, "all ranks make a call")
-        last[channel, size] = k
+            go_on(run, run)
+        check(struck(size, (k + 1) % size, k, "exit") is not None, "all ranks make a call")
+        last[size] = k
         number += 2
-    check(last[channel, size] > (29 if channel == "collective" else 7), f"{size} ranks: {last[channel, size]} calls of a step by {channel}, or a few more")
+    check(last[size] > 29, f"{size} ranks: {last[size]} calls of a step, or a few more")
 print(f"{number} ranks that failed: all ended, in {time.monotonic() - began:.0f} s together")
-of_weights, last = last["channel1", 2], last["collective", 2]
-for size, victim, k, channel in ((2, 1, 3, "collective"), (2, 0, last // 3, "collective"), (2, 1, last // 2, "collective"),
-                                 (2, 0, last - 2, "collective"), (3, 2, last // 2, "collective"), (2, 1, of_weights // 2, "channel1")):
-    run, took = still(size, victim, k, channel)
+last = last[2]
+for size, victim, k in ((2, 1, 3), (2, 0, last // 3), (2, 1, last // 2), (2, 0, last - 2), (3, 2, last // 2)):
+    run, took = still(size, victim, k)
     print(f"{run}: the others ended {took:.1f} s after it stood still")
 for size, victim, k in ((2, 1, last // 2), (3, 2, last // 3), (2, 0, last // 2)):
     hangs(size, victim, k)
-go_on(run, run, channel)
-
-# Responses of a step ahead, of which a thread beside the step asks a server.
-server = SamplingServer()
-for victim, k, how in ((0, 1, "throw"), (1, 2, "throw"), (1, 3, "exit"), (0, 4, "exit")):
-    run = f"ahead-{how}-{victim}-{k}"
-    ahead = served_words(run, [server], "--train.steps", 2, "--rollout.off_policy_steps", 1)
-    all_end(run, finish(start_ranks(2, ahead, of_rank={victim: {"env": {"UCAS_FAULT": f"channel1@{victim}:{k}:0:{how}"}}})), victim,
-            f"channel1@{victim}, call {k}" if how == "throw" else "")
-server.stop()
+go_on(run, run)
 
 # By the launcher: the text of the rank that failed comes first.
 done = subprocess.run([UCAS, *map(str, words("launched")), "--ranks", "2"], capture_output=True, text=True, timeout=HANG,
                       env={**os.environ, "UCAS_FAULT": f"collective@1:{last // 2}:0:throw"})
 errors = [line for line in done.stderr.splitlines() if "UCAS_FAULT" in line or "error[" in line or "ended with" in line]
-check(done.returncode in (74, 70) and errors and "UCAS_FAULT: collective@1" in "".join(errors[:2]), f"the launcher says why: {done.returncode} {errors}")
+check(done.returncode == 74 and errors and "UCAS_FAULT: collective@1" in "".join(errors[:2]), f"the launcher says why: {done.returncode} {errors}")
 go_on("launched", "launched")
 clean()

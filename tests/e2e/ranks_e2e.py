@@ -88,6 +88,14 @@ for run, more in (("sum", ()), ("sharded-sum", ("--update.shard", "gradients")))
 a, b = ([r for r in rows(path(of)) if r["training/global_step"] > 0] for of in ("sum", "sharded-sum"))
 check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-5 * (1 + y["actor/grad_norm"]) for x, y in zip(a[:3], b[:3])
           if "actor/grad_norm" in y), "with shares of gradients the sums have the same norms")
+# Sums of another number of ranks have other bits.
+resumed = ["train", "--resume", path("sum"), "--train.steps", STEPS + 2]
+for size, named in ((3, "ranks of a sum = 2, now ranks of a sum = 3"), (1, "ranks of a sum = 2, now there is no ranks of a sum")):
+    codes, said = finish(start(size, resumed))
+    check(codes == [2] * size and named in said[0] and "--allow-changes" in said[0], f"{size} are refused: {codes} {said[0][-300:]}")
+codes, said = finish(start(3, [*resumed, "--allow-changes"]))
+check(codes == [0] * 3, f"unless it is allowed: {said[0][-300:]}")
+
 run = path("sum")
 a, b = ([r for r in rows(of) if r["training/global_step"] > 0] for of in (run, path("one")))
 check(a[0]["response_length/mean"] == b[0]["response_length/mean"],
@@ -96,7 +104,7 @@ check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-3 * (1 + y["acto
           for x, y in zip(a[:3], b[:3]) if "actor/grad_norm" in y), "their sums have the same norms")
 
 # 4 -> 1 -> 3, each to a step of its own.
-for run, more in ((path("handed-on"), ()), (path("handed-on-blocks"), ("--update.shard", "weights"))):
+for run, more in ((path("handed-on"), ()), (path("handed-on-shares"), ("--update.shard", "gradients"))):
     for size, last, first in ((4, 2, words(run, "--update.reduce", "micro", *more)), (1, 4, ["train", "--resume", run]),
                               (3, STEPS, ["train", "--resume", run])):
         codes, said = finish(start(size, [*first, "--train.steps", last]))
@@ -136,7 +144,7 @@ def killed(name, kills, *more):
 
 
 last = killed("killed", KILLS)
-killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "weights")
+killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "gradients")
 
 # An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
 def evaluated(out):

@@ -128,7 +128,7 @@ def write_run(name, answer):
 
 
 def write_evaluation(name, step, text, sources=("easy", "hard"), more=None):
-    """Eight problems with their confidences, calibration, two benchmarks and a card."""
+    """Eight problems with their confidences, calibration, two benchmarks and how they were made."""
     rows, share = [], {"value": 0.5, "low": 0.2, "high": 0.8}
     for i in range(len(HOSTILE) if more else 8):
         said = {"response": text(i), "verdict": "equal" if (i + step) % 2 else "unequal", "answer": text(i)[:200],
@@ -143,16 +143,15 @@ def write_evaluation(name, step, text, sources=("easy", "hard"), more=None):
     whole = {"label": name, "model": "m", "step": step, "data": "t.jsonl", "problems": 8, "samples": 2, "temperature": 1,
              "interval": "95 %", **figures, "by_source": {s: {"problems": 4, **figures} for s in sources},
              "macro": {k: figures[k] for k in ("greedy", "mean@k", "pass@k")}, **(more or {})}
-    card = {"format": "ucas-card-1", "sha256": "0123456789abcdef", "sampling": {"samples": 2, "temperature": 1},
-            "benchmarks": [{"name": s, "problems": 4, "problems_sha256": "ab" * 32, "stop_texts": [text(0)[:100]],
-                            "max_tokens": 64, "grader": {"kind": "math", "extract": "strict"},
-                            "template": {"name": text(1)[:100], "sha256": "cd" * 32}} for s in sources]}
+    whole["asked"] = {"ucas": text(2)[:100], "grader_version": 4, "keys": text(3)[:100], "model_files": [], "dtype": "f32", "truncated": "grade",
+                      "sets": [{"name": s, "problems": 4, "problems_sha256": "ab" * 32, "stop_texts": [text(0)[:100]],
+                                "max_tokens": 64, "grader": "math", "extract": "strict", "template": text(1)[:100],
+                                "template_sha256": "cd" * 32} for s in sources]}
     os.makedirs(path(name, "eval"), exist_ok=True)
     with open(path(name, "eval", "test.jsonl"), "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
-    for file, content in (("test.json", whole), ("test.card.json", card)):
-        with open(path(name, "eval", file), "w", encoding="utf-8") as out:
-            json.dump(content, out)
+    with open(path(name, "eval", "test.json"), "w", encoding="utf-8") as out:
+        json.dump(whole, out)
 
 
 # What a model, a data set or a file name might hold to break out of the page. Each tries to set window.pwned or to

@@ -182,11 +182,6 @@ check(len(said) >= 2, "the watchdog says it, and again after twice the time")
 check("step 1, grading" in said[0] and "waiting for reward.command" in said[0], "with the phase and who is waited for")
 check(re.search(r": 2 of \d+ replies, the first without one: train/?-?\w*\d+, sample 2, ", said[0]), "and the responses that are owed")
 check(rows(path("hangs"))[-1]["training/global_step"] == STEPS, "all steps are made")
-done = train("ended", "--reward.command", script("sleeps.py", "import time\ntime.sleep(100000)\n"), "--train.watchdog", 0,
-             "--train.watchdog_end", 2, expect=74)
-check("the program ends (train.watchdog_end)" in done.stderr, "it ends a run where it is asked to")
-left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-check(path("sleeps.py") not in left, "and what the run had started")
 done = train("quiet", "--train.watchdog", 100000)
 check("watchdog" not in done.stderr, "a run that moves is not spoken of")
 clean()

@@ -1,5 +1,4 @@
-"""Samples of servers under several ranks and with a step of lag: the bits of one process, also where ranks keep shares of the weights, a
-rank is killed, a server is gone or weights do not arrive, and the run goes on with another number of ranks."""
+"""Samples of servers under several ranks: the bits of one process, also where a rank is killed, a server is gone or weights do not arrive, and the run goes on with another number of ranks."""
 import json
 import os
 import signal
@@ -9,7 +8,6 @@ from support import (SamplingServer, check, clean, finish, path, rows, served_wo
 
 STEPS = 4
 LAG = ("--rollout.off_policy_steps", 1)
-SHARES = ("--update.shard", "weights")
 small_task()
 
 
@@ -27,20 +25,18 @@ def same_run(a, b, name):
 server = SamplingServer()
 ucas(*words("one", server))
 ucas(*words("lag", server, *LAG))
-for size, run, like, more in ((2, "ranks", "one", ()), (3, "ranks-lag", "lag", LAG), (3, "shares", "one", SHARES),
-                              (2, "shares-lag", "lag", LAG + SHARES)):
-    codes, said = finish(start_ranks(size, words(run, server, *more)))
-    check(codes == [0] * size, f"{size} ranks ask one server: {said[0][-300:]}")
-    same_run(run, like, f"{size} ranks, {' '.join(map(str, more)) or 'no lag'}")
-check([r["rollout/weights"] for r in rows(path("ranks-lag")) if r["training/global_step"] > 0] == [0, 0, 1, 2],
-      "with lag and ranks each step names the weights of its responses")
+codes, said = finish(start_ranks(2, words("ranks", server)))
+check(codes == [0, 0], f"two ranks ask one server: {said[0][-300:]}")
+same_run("ranks", "one", "two ranks")
+codes, said = finish(start_ranks(2, words("ranks-lag", server, *LAG)))
+check(codes == [2, 2] and "rollout.off_policy_steps = 1 with 2 ranks" in said[0], f"lag of several ranks is refused: {codes} {said}")
 for file, named in (("rollouts/step-0000003.jsonl", lambda row: "response" in row), ("signals/step-0000003.jsonl", lambda row: "problem" in row)):
-    with open(path("ranks-lag", file)) as lines:
+    with open(path("lag", file)) as lines:
         saved = [row for row in map(json.loads, lines) if named(row)]
-    check(len(saved) > 1 and all(row["weights"] == 1 for row in saved), f"so does every response in {file}")
+    check(len(saved) > 1 and all(row["weights"] == 1 for row in saved), f"with lag every response in {file} names its weights")
 
 # Killed where nothing can be saved any more; one process goes on after two ranks, and two after one.
-for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-lag", "lag", LAG, 2, 1)):
+for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-of-two", "one", (), 2, 1), ("killed-lag", "lag", LAG, 1, 1)):
     processes = start_ranks(before, words(name, server, *more), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")  # rank 0, and with it the others, waits after step 2
     check(wait_for_step(path(name), 2, processes[0]), f"{name}: step 2 is reached")
     processes[-1].kill()
@@ -59,10 +55,6 @@ processes[0].send_signal(signal.SIGCONT)
 codes, said = finish(processes)
 check(sorted(codes) in ([70, 75], [75, 75]), f"a server that is gone ends both ranks: {codes}")
 check(any("error[server]" in text for text in said), "and it is said")
-server = SamplingServer("vllm")
-check("cannot change on --resume" in ucas("train", "--resume", path("gone"), "--rollout.backend", "vllm", expect=2).stderr,
-      "a run keeps to its kind of server")
-server.stop()
 server = SamplingServer()
 codes, said = finish(start_ranks(2, ["train", "--resume", path("gone"), "--rollout.servers", server.address]))
 check(codes == [0, 0], f"two ranks go on with another server: {said[0][-300:]}")
@@ -70,7 +62,7 @@ same_run("gone", "one", "a server that was gone")
 server.stop()
 
 # Weights that were acknowledged and did not arrive.
-server = SamplingServer("sglang", "--fault", "ignore")
+server = SamplingServer("--fault", "ignore")
 codes, said = finish(start_ranks(2, words("ignored", server)))
 server.stop()
 check(codes == [75, 70] and "are still those of the weights before" in said[0], f"two ranks find out undelivered weights: {codes}")

@@ -4,6 +4,7 @@ import gzip
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -81,7 +82,7 @@ for out in ("text", "ids", "chat"):
     check(same, f"{out}: greedy texts, ids and ends are those of ucas evaluate")
     check(all(abs(served[k]["logprob"] - r["logprob"]) < 1e-4 for k, r in own.items()), f"{out}: and so are log-probs")
     check(figures(out)["greedy"] == figures("own")["greedy"] and figures(out)["length"] > 0, f"{out}: and the scores")
-    ucas("verify-run", path(out, "m"))
+    ucas("verify", path(out, "m"))
 samples = {(k[0], r["text"]) for k, r in outputs("text").items() if k[1] >= 0}
 check(len(samples) > 45, "sampled answers differ from one another")
 
@@ -199,6 +200,49 @@ check(raw(b"GET /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r
 check(raw(b"POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer secret-of-the-house\r\nContent-Length: 99999999999\r\n\r\n") == 413,
       "a length above the limit")
 check(peak() - before < 512, f"none of it is kept: {peak() - before} MiB more")
+
+
+def replies(request):
+    """The statuses of all replies to these bytes, until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", PORT), HANG) as s:
+        s.sendall(request)
+        return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", b"".join(iter(lambda: s.recv(65536), b"")))]
+
+
+# What is malformed ends the connection: nothing of it is taken for a further request.
+HEAD, NEXT = b"POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer secret-of-the-house\r\n", b"GET /health HTTP/1.1\r\n\r\n"
+BODY = json.dumps({"prompt": "3", "temperature": 0, "max_tokens": 1}).encode()
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+SIZE = b"%x" % len(BODY)
+check(replies(CHUNKED + SIZE + b";a=b\r\n" + BODY + b"\r\n0\r\n\r\n" + NEXT) == [200, 200], "a body in chunks")
+for what, request, statuses in [
+        ("a size of a chunk that ends in letters", CHUNKED + SIZE + b"zz\r\n" + BODY + b"\r\n0\r\n\r\n", [400]),
+        ("one that begins with 0x", CHUNKED + b"0x" + SIZE + b"\r\n" + BODY + b"\r\n0\r\n\r\n", [400]),
+        ("a chunk that is longer than it says", CHUNKED + b"5\r\n" + BODY + b"\r\n0\r\n\r\n", [400]),
+        ("a line of a head without its CR", b"GET /health HTTP/1.1\r\nA: b\n\r\n", [400]),
+        ("a first line without it", b"GET /health HTTP/1.1\n\r\n", [400]),
+        ("another encoding", HEAD + b"Transfer-Encoding: gzip\r\n\r\n" + BODY, [501]),
+        ("no length", HEAD + b"\r\n", [411]),
+        ("two keys", HEAD + b"Authorization: Bearer x\r\nContent-Length: 0\r\n\r\n", [400])]:
+    got = replies(request + NEXT)
+    check(got == statuses, f"{what}: {got}")
+check(locked.post("/completions", BODY, Authorization="bearer secret-of-the-house")[0] == 200, "the scheme in any case")
+
+
+def resident():
+    with open(f"/proc/{locked.process.pid}/status") as status:
+        return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) >> 10  # MiB
+
+
+# Bodies of many values take some times their text; what is refused gives it back.
+nested = b'{"prompt": [' + b"[1]," * (1 << 20) + b"[1]]}"
+before, refused = resident(), []
+threads = [threading.Thread(target=lambda: refused.append(locked.post("/completions", nested, **KEY)[0])) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+check(refused == [400] * 8 and resident() - before < 128, f"large bodies are refused: {resident() - before} MiB more")
 # Clients that come while it does something else wait in a queue.
 locked.process.send_signal(signal.SIGSTOP)
 waiting = [socket.socket() for _ in range(200)]
@@ -212,6 +256,31 @@ for s in waiting:
     s.close()
 check(locked.post("/completions", {"prompt": "3"}, **KEY)[0] == 200, "and it answers")
 check("secret" not in locked.stop()[1], "and is not logged")
+
+# Who sends a byte now and then, of a head or of a body, holds no place for long.
+slow = Served("--connections", 2, UCAS_API_KEY="key-of-a-file\n")
+for begin in (b"GET /health HTTP/1.1\r\nA: ", b"POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer key-of-a-file\r\nContent-Length: 999\r\n\r\n"):
+    places = [socket.create_connection(("127.0.0.1", int(slow.url.split(":")[2].split("/")[0])), HANG) for _ in range(2)]
+    for s in places:
+        s.sendall(begin)
+    ended = threading.Event()
+
+    def drip():
+        while not ended.wait(0.5):
+            for s in places:
+                try:
+                    s.send(b" ")
+                except OSError:
+                    pass
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    check(slow.post("/completions", {"prompt": "3"}, Authorization="Bearer key-of-a-file")[0] == 200, f"answered beside {begin[:4]}")
+    ended.set()
+    thread.join()
+slow.stop()
+empty = subprocess.run([UCAS, "serve", path("model")], capture_output=True, text=True, env={**os.environ, "UCAS_API_KEY": ""})
+check(empty.returncode == 2 and "UCAS_API_KEY is empty" in empty.stderr, "an empty key is refused")
 
 # The checkpoint's own chat template has a place for every turn.
 with open(path("model", "chat_template.jinja"), "w") as file:

@@ -58,12 +58,12 @@ first = write("first.toml", FIRST + COMMON + MINE)
 second = write("second.toml", SECOND + COMMON + GRID)
 
 checked = ucas(*words(first, "two", 2, "--check")).stdout
-check("4 runs, 4 to do: 24 steps" in checked and not os.path.exists(path("two")), "--check counts and starts nothing")
+check("4 runs, 4 to do" in checked and not os.path.exists(path("two")), "--check counts and starts nothing")
 
 ucas(*words(first, "one", 1))
 check(len(done("one")) == 4, "four runs with one job")
 
-# Two jobs; the parent is killed once a run is done, the workers end with it, the same command goes on.
+# Two jobs; the parent is killed once a run is done, the other process ends with it, the same command goes on.
 while True:
     parent = subprocess.Popen([UCAS, *map(str, words(first, "two", 2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: done("two"), parent)
@@ -145,12 +145,11 @@ labels = [json.load(open(os.path.join(views, view, "study.json"))) for view in (
 check(labels == [{"row": "base", "base": "base 5"}, {"row": "dapo-tiny", "base": "base 5", "seed": 1}],
       "a run's label says row, base and seed")
 
-# Every base with every seed; bases that are missing are made side by side.
+# Every base with every seed.
 crossed = write("crossed.toml", 'title = "Crossed"\nkind = "seeds"\nseeds = 2\nruns = ["dapo-tiny"]\n' +
                 COMMON.replace("[evaluate]", "sft_seeds = [5, 6, 7]\ncrossed = true\nsamples = 8\n[evaluate]"))
 done_crossed = ucas(*words(crossed, "two", 2))
-check("2 bases to warm up, 2 side by side" in done_crossed.stderr, "two of three bases were missing")
-check("6 runs: 1 done already, 5 to do" in done_crossed.stderr, "base 5 with seed 1 was there")
+check("6 runs: " in done_crossed.stderr and "base-5" in done_crossed.stderr, "base 5 was there")
 views = path("two-crossed", "runs")
 check(sorted(os.listdir(views)) == ["base-5", "base-6", "base-7"] +
       [f"dapo-tiny-base{base}-seed{seed}" for base in (5, 6, 7) for seed in (0, 1)], "a view for each base and seed")
@@ -166,10 +165,10 @@ check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only m
 refused = ucas(*words(first, "three", 1, "--only", "mine/7"), expect=2)
 check("mine/7" in refused.stderr and "dapo-tiny/0" in refused.stderr, "--only says what there is")
 
-# A run that fails is named, with its log; the others are done.
+# A run that fails is named; the others are done.
 broken = write("broken.toml", FIRST.replace("dapo-tiny", "late") + COMMON + MINE +
                '[run.late]\nconfig = "dapo-tiny"\ndata.max_prompt_length = 1\n')
 refused = ucas(*words(broken, "four", 2), expect=2)
-check("2 of 4 runs failed" in refused.stderr and "log.txt" in refused.stderr, "failed runs are named, with their logs")
+check("runs failed, the others are done; DAPO, seed 0: " in refused.stderr and "DAPO, seed 1: " in refused.stderr, "failed runs are named")
 check(len(done("four")) == 2, "the others are done")
 clean()

@@ -141,6 +141,6 @@ evaluation = ["evaluate", path("base"), "--data", path("task", "test.jsonl"), "-
 ucas(*evaluation, "--out", path("evaluated"))
 killed = until_done([*evaluation, "--out", path("torn")], (path("torn"),), progress(path("evaluated")), KILLS)
 check(True, f"the evaluation was killed {killed} times")
-same = check_same(path("evaluated", "base", "eval"), path("torn", "base", "eval"), "test.json", ".jsonl")  # a card says when
+same = check_same(path("evaluated", "base", "eval"), path("torn", "base", "eval"), "test.json", ".jsonl")
 check(same == 3, f"the same bytes: {same} files of an evaluation")
 clean()

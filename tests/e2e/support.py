@@ -127,7 +127,7 @@ def end(process, number):
 
 
 def free_port(first=10000):
-    """Of 10,000, below the ports that Linux gives to outgoing connections and to servers that ask for any: src/base/process/free_port.h."""
+    """Of 10,000, below the ports that Linux gives to outgoing connections and to servers that ask for any."""
     while True:
         with socket.socket() as s:
             port = random.randrange(first, first + 10000)
@@ -167,10 +167,9 @@ def finish(processes):
 class SamplingServer:
     """tests/support/sampling_server.py in a process of its own, with the base model."""
 
-    def __init__(self, speaks="sglang", *words, env=None):
-        self.speaks = speaks
-        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--as",
-                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True, env=env)
+    def __init__(self, *words):
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--model",
+                                         path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True)
         self.address = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
 
     def stop(self):
@@ -179,7 +178,7 @@ class SamplingServer:
 
 
 def served_words(run, servers, *more):
-    return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
+    return train_words(path(run), "--rollout.backend", "vllm", "--rollout.servers", ",".join(s.address for s in servers),
                        "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
                        "--update.reduce", "micro", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
 

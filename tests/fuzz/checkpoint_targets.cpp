@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "base/str.h"
-#include "cli/gguf_checkpoint.h"
 #include "fuzz/target.h"
 #include "hf/adapter.h"
 #include "hf/parameters.h"
@@ -46,19 +45,6 @@ void index(std::string_view input) {
   }();
   require(once, "shards");
   read_all(read_sharded_headers(put("model.safetensors.index.json", input)));
-}
-
-// As `ucas convert` reads it, down to the values.
-void gguf(std::string_view input) {
-  const GgufCheckpoint checkpoint(put("w.gguf", input), "float32");
-  std::vector<float> values(kMostRead);
-  for (const TensorToStore& tensor : checkpoint.weights) {
-    int64_t count = 1;
-    for (int64_t size : tensor.shape) count *= size;
-    if (count <= kMostRead) tensor.pieces(0, count, values.data());
-  }
-  put("tokenizer.json", checkpoint.tokenizer.tokenizer);
-  Tokenizer::load(scratch());
 }
 
 // A folder of its own with all of a checkpoint but one file.
@@ -146,7 +132,6 @@ void encode(std::string_view input) {
 std::vector<Target> checkpoint_targets() {
   return {{"safetensors", safetensors},
           {"tensor_header", tensor_header},
-          {"gguf", gguf},
           {"index", index},
           {"config", config},
           {"generation", generation},

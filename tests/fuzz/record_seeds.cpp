@@ -3,10 +3,8 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "records/card.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "records/run/events.h"
 #include "records/run/manifest.h"
 #include "support/synthetic_run.h"
 #include "support/temporary_directory.h"
@@ -20,32 +18,6 @@ void copy_as_seed(const std::string& folder, const std::string& target, const st
   const std::string name = path_join(folder, target);
   make_directories(name);
   write_file(path_join(name, str("written-", list_directory(name).size())), read_file(from));
-}
-
-void write_card_seed(const std::string& folder, const std::string& at) {
-  const std::string eval = path_join(at, "eval"), model = path_join(at, "model");
-  make_directories(eval);
-  make_directories(model);
-  write_file(path_join(model, "config.json"), R"({"hidden_size": 64, "eos_token_id": [3, 5]})");
-  write_file(path_join(model, "model.safetensors"), "weights");
-  write_file(path_join(at, "sums.jsonl"), "{}\n");
-  for (const char* ending : {".outputs.jsonl", ".jsonl", ".json"}) write_file(path_join(eval, str("t", ending)), "{}");
-  CardInput input;
-  input.machine.isa = "avx2";
-  input.model = model;
-  input.model_files = hash_model_files(model);
-  CardBenchmark& sums = input.benchmarks.emplace_back();
-  sums.name = "sums";
-  sums.title = "Sums";
-  sums.files = {path_join(at, "sums.jsonl")};
-  sums.prompt_template.name = "plain";
-  sums.prompt_template.text = "{problem}";
-  sums.stop_ids = {3, 5};
-  sums.max_tokens = 32;
-  Problem problem;
-  problem.id = "1", problem.source = "sums", problem.text = "1+1?", problem.gold = {"2"};
-  write_card(input, {}, {&problem, 1}, eval, "t");
-  copy_as_seed(folder, "card", path_join(eval, "t.card.json"));
 }
 
 void write_output_seed(const std::string& folder) {
@@ -78,16 +50,6 @@ void write_seeds(const std::string& folder) {
   write_file(path_join(folder, "support/eval.jsonl"), read_file(path_join(run, "eval/final.jsonl")));
   copy_as_seed(folder, "rollouts", path_join(run, "rollouts/step-0000001.jsonl"));
   copy_as_seed(folder, "step_data", path_join(run, "signals/step-0000001.jsonl"));
-  EventFile events(path_join(run, "tensorboard"), 1);
-  for (int64_t step = 1; step < 4; ++step) {
-    const std::vector<std::pair<std::string, double>> values = {
-        {"actor/loss", 0.5}, {"training/global_step", 1.0 * static_cast<double>(step)}};
-    events.append(step, values);
-  }
-  events.sync();
-  for (const std::string& name : list_directory(path_join(run, "tensorboard"))) {
-    copy_as_seed(folder, "events", path_join(run, path_join("tensorboard", name)));
-  }
   const std::string sealed = path_join(place.path(), "sealed");
   make_directories(path_join(sealed, "state"));
   write_file(path_join(sealed, "model.safetensors"), "weights");
@@ -98,7 +60,6 @@ void write_seeds(const std::string& folder) {
   state.fingerprint = "0123";
   make_directories(path_join(folder, "state"));
   write_file(path_join(folder, "state/written"), state.json());
-  write_card_seed(folder, path_join(place.path(), "card"));
   write_output_seed(folder);
 }
 

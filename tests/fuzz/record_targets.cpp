@@ -5,11 +5,9 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "fuzz/target.h"
-#include "records/card.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "records/run/environment.h"
-#include "records/run/events.h"
 #include "records/run/manifest.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
@@ -53,12 +51,6 @@ void environment(std::string_view input) {
   read_environment(path);
   read_remarks(path);
   add_remark(path, "a remark");
-}
-
-void card(std::string_view input) {
-  const std::string path = put("x.card.json", input);
-  read_card_summary(path);
-  read_card(path);
 }
 
 void read_figures() {
@@ -105,28 +97,12 @@ void state(std::string_view input) {
           "a state that changes when it is saved");
 }
 
-void events(std::string_view input) {
-  std::filesystem::create_directories(scratch() + "/tensorboard");
-  put("tensorboard/events.out.tfevents.1.ucas", input);
-  cut_events(scratch() + "/tensorboard", 2);
-}
-
 }  // namespace
 
 std::vector<Target> record_targets() {
-  return {{"steps", steps},
-          {"sft_steps", sft_steps},
-          {"rollouts", rollouts},
-          {"step_data", step_data},
-          {"outputs", outputs},
-          {"environment", environment},
-          {"card", card},
-          {"figures", figures},
-          {"figure_rows", figure_rows},
-          {"run", run},
-          {"manifest", manifest},
-          {"state", state},
-          {"events", events}};
+  return {{"steps", steps},     {"sft_steps", sft_steps},     {"rollouts", rollouts}, {"step_data", step_data},
+          {"outputs", outputs}, {"environment", environment}, {"figures", figures},   {"figure_rows", figure_rows},
+          {"run", run},         {"manifest", manifest},       {"state", state},       {"events", events}};
 }
 
 }  // namespace ucas::fuzz

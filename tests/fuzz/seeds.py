@@ -42,7 +42,7 @@ def support(*parts):
 
 
 ENDINGS = {"model.safetensors.index.json": "index", "generation_config.json": "generation", "adapter_config.json": "adapter",
-           "tokenizer_config.json": "tokenizer_config", "config.json": "config", "tokenizer.json": "tokenizer", ".safetensors": "safetensors", ".gguf": "gguf",
+           "tokenizer_config.json": "tokenizer_config", "config.json": "config", "tokenizer.json": "tokenizer", ".safetensors": "safetensors",
            ".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".gz": "gzip", ".parquet": "parquet", ".toml": "settings"}
 
 
@@ -141,7 +141,7 @@ def rows():
     seed("reply", b"\3" + json.dumps({"choices": [chat], "usage": usage}).encode())
     seed("reply", b"\0" + json.dumps({"data": [{"id": "m", "max_model_len": 9}], "choices": [choice]}).encode())
     seed("reply", b"\6" + json.dumps({"error": {"message": "no", "type": "x"}}).encode())
-    seed("run", read(os.path.join(TESTS, "..", "configs", "grpo-tiny.toml")) + b'\x1f{"row": "x", "base": "b", "seed": 1}')
+    seed("run", read(os.path.join(TESTS, "..", "configs", "demo-pretrained.toml")) + b'\x1f{"row": "x", "base": "b", "seed": 1}')
 
 
 def parquet(scratch):

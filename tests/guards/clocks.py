@@ -8,7 +8,6 @@ WALL = re.compile(r"\b(?:system_clock|high_resolution_clock|utc_clock|CLOCK_REAL
                   r"|last_write_time|std::clock\(\))")
 NAMED = {
     "src/records/run/environment.cpp": "when a run began: env.json",
-    "src/records/run/events.cpp": "TensorBoard's events and their file's name",
     "src/text/jinja/library.cpp": "strftime_now() of chat templates, with a warning",
     "src/serve/api.cpp": "`created` of a served response",
 }

@@ -19,7 +19,6 @@ ALLOWED = {
     # tables of figures and what writes them
     "results": "stats",
     "hf": "core",
-    "hf/gguf": "core hf",
     "text/unicode": "",
     "text/split": "text/unicode",
     "text/tokenizer": "text/unicode text/split",
@@ -48,7 +47,6 @@ ALLOWED = {
     # CUDA kernels and their emulation on the CPU; a sampled token is compared with the sampler's
     "gpu": "kernels sampling sections",
     "objective/loss": "core sections objective/advantage",
-    "objective/correction": "core sections objective/loss",
     "objective/filter": "core sections",
     "objective": "core sections objective/*",
     "methods": "core sections objective/*",
@@ -72,12 +70,11 @@ ALLOWED = {
     "explain": "core sections verify objective/* methods config",
     "plan": "core results sections kernels hf sampling methods config",
     "compare": "core sections objective/* verify stats results records records/run config",
-    "report/causes": "core stats results records records/run",
-    "report": "core stats results records records/run compare config sections report/causes",
+    "report": "core stats results records records/run compare config sections",
     "report/svg": "stats report",
     "report/figures": "core stats results records records/run compare config report report/svg",
-    "report/page": "core methods stats results records records/run compare config report report/svg report/causes report/figures",
-    "progress": "core stats results records records/run report report/causes",
+    "report/page": "core methods stats results records records/run compare config report report/svg report/figures",
+    "progress": "core stats results records records/run report",
     "sharding": "core verify kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
@@ -107,9 +104,9 @@ ALLOWED = {
     "study/engine": "core sections text/* hf sampling rollout stats results verify data data/tasks data/prompts records records/run compare methods config "
                     "evaluate evaluate/engine report progress study train/loop train/sft train/state",
     "cli/options": "core sections hf data data/tasks config",
-    "cli": "core sections hf hf/gguf text/* data/rows records records/run config study cli/options",
+    "cli": "core sections hf text/* data/rows records records/run config study cli/options",
     "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats results records records/run compare objective/* methods config explain plan "
-                    "evaluate evaluate/sources evaluate/results report report/causes progress study cli cli/options",
+                    "evaluate evaluate/sources evaluate/results report progress study cli cli/options",
     "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
                   "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",
 }

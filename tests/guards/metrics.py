@@ -7,8 +7,6 @@ from tree import files, report, text
 ROW = re.compile(r'\.key = "([^"]+)"')
 SPREAD = re.compile(r'SPREAD\(\w+, "([^"]+)"')
 LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
-# Old names, read from earlier runs, with the new ones beside them.
-RENAMED = "src/base/text/renamed_keys.cpp"
 
 
 def main():
@@ -25,7 +23,7 @@ def main():
             declared[key] = path
     told = {key for key in declared if "/" in key}  # "loss" and "tokens" are words of other files, too
     for path in sources:
-        if path in ("src/core/metrics.h", "src/core/metrics.inc", RENAMED):
+        if path in ("src/core/metrics.h", "src/core/metrics.inc"):
             continue
         for number, line in enumerate(text(path).split("\n"), 1):
             for key in LITERAL.findall(line.split("//")[0]):

@@ -10,10 +10,9 @@ EVALUATES = re.compile(r"(?<![\w.])(?:eval|exec|compile|__import__|parse_expr|sy
 NAMED = {
     "src/base/process/python_child.cpp": "the Python of the user: which script is said below, by name",
     "src/base/process/python_child.h": "its interface",
-    "src/cli/commands/track.cpp": "`ucas track` becomes track.py; it sends figures",
     "src/cli/launch.cpp": "ranks, which are this program",
-    "src/hf/reasoning_gym.cpp": "reasoning.py rows: makes problems, before there is a model's text",
-    "src/study/jobs.cpp": "trainings of a study, which are this program",
+    "src/hf/hub.cpp": "reasoning.py rows: makes problems, before there is a model's text",
+    "src/study/engine/runner.cpp": "trainings of a study, which are this program",
     "src/train/collect/reward_command.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
                                             "hand them into the sandbox; method.python gets tokens",
     "src/train/loop/start.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",

@@ -12,7 +12,14 @@ COMMAND = re.compile(r"ucas (study|explain|train) ([a-z][\w.-]*[\w])")
 NAMED = re.compile(r"`((?:paper|tiny)-[a-z][\w.-]*|[a-z_]+-(?:paper|released)(?:-[a-z]+)?-[\d.]+b|[a-z_]+(?:-[a-z0-9]+)*-tiny)`")
 # What a kind adds below the table.
 PARTS = {"dynamics": ["| end less minimum |"], "confidence": ["| before, joint z |"], "passk": ["|  | pass@1 % |"], "case": ["<table>"],
-         "sensitivity": ["![Sensitivity"], "ablation": ["-bars-"], "methods": ["-bars-"], "signals": ["-bars-"], "seeds": ["## Each run"]}
+         "sensitivity": ["-bars-"], "ablation": ["-bars-"], "methods": ["-bars-"], "signals": ["-bars-"], "seeds": ["## Each run"]}
+
+
+def configs():
+    """Their names: a file's, or those of the tables [config.NAME] in it."""
+    for path in files(".toml", under="configs"):
+        tables = tomllib.loads(text(path)).get("config")
+        yield from tables or [os.path.basename(path)[:-5]]
 
 
 def names_in(body):
@@ -23,14 +30,33 @@ def names_in(body):
 
 
 def rows_of(study):
-    grid = {key: value for key, value in flat(study.get("grid", {})) if not key.startswith(("config", "held."))}
-    lengths = [len(values) for values in grid.values()]
     cells = 1
-    for length in lengths:
-        cells *= length
-    if "held" in study.get("grid", {}):
-        cells = sum(lengths) - (len(lengths) - 1)
+    grid = [values for key, values in flat(study.get("grid", {})) if key != "config"]
+    for values in grid:
+        cells *= len(values)
     return 1 + len(study.get("runs", [])) + (cells if grid else 0)
+
+
+def merged(below, above):
+    out = dict(below)
+    for key, value in above.items():
+        out[key] = merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
+    return out
+
+
+def study_called(name):
+    own = tomllib.loads(text(f"studies/{name}.toml"))
+    return merged(study_called(own["extends"]), own) if "extends" in own else own
+
+
+def columns_of(study):
+    """As the head of the table has them."""
+    for name in study["columns"]:
+        column = study.get("column", {}).get(name, {})
+        for metric in column.get("metric", [name]):
+            at = f"@{column['accuracy']}" if "accuracy" in column else ""
+            for source in column.get("source", [""]):
+                yield metric + at + {"": "", "macro": ", macro"}.get(source, f":{source}")
 
 
 def flat(table, prefix=""):
@@ -43,7 +69,7 @@ def flat(table, prefix=""):
 
 def form(name, body):
     """In what the document of a study is not what the study makes today."""
-    study = tomllib.loads(text(f"studies/{name}.toml"))
+    study = study_called(name)
     kinds = study["kind"] if isinstance(study["kind"], list) else [study["kind"]]
     lines = body.split("\n")
     if lines[0] != f"# {study['title']}":
@@ -59,7 +85,7 @@ def form(name, body):
     table = [line.strip("|").split("|") for line in lines[lines.index(made) + 1:lines.index("", lines.index(made) + 2)] if line]
     shown = [re.sub(r"\\(\W|_)", r"\1", cell) for cell in table[0][1:]] if table else []  # without Markdown's escapes
     head = [cell.strip().removesuffix(" %") for cell in shown]
-    expected = [column.replace(":macro", ", macro") for column in study["columns"]]
+    expected = list(columns_of(study))
     if head != expected:
         yield f"columns {head}, expected {expected}"
     if len(table) - 2 != rows_of(study):
@@ -75,12 +101,14 @@ def form(name, body):
 def main():
     problems = []
     checked = 0
+    embedded = set(configs())
     for document in files(".md"):
         for name, folders in names_in(text(document)):
             if name.endswith(".toml") or "NAME" in name:
                 continue
             checked += 1
-            if not any(os.path.exists(os.path.join(ROOT, folder, f"{name}.toml")) for folder in folders):
+            there = any(os.path.exists(os.path.join(ROOT, folder, f"{name}.toml")) for folder in folders)
+            if not there and not ("configs" in folders and name in embedded):
                 problems.append(f"{document}: there is no {name} in {' or '.join(folders)}")
     paper = text("docs/paper.md")
     for item in PAPER:

@@ -25,7 +25,7 @@ ucas("sft", "--model", model(), "--data", data, "--batch_size", len(TUNED), "--s
      "--save_freq", 0, "--out", path("adapter"))
 losses = [row["loss"] for row in lines(path("adapter", "sft.jsonl"))]
 check(losses[-1] < losses[0], f"the adapter learns: loss {', '.join(f'{loss:.3f}' for loss in losses)}")
-ucas("merge", path("adapter"), "--out", path("merged"))
+ucas("export", path("adapter"), "--out", path("merged"))
 ours = {name: greedy(folder, ASKED, "f32", LENGTH) for name, folder in (("base", model()), ("adapter", path("adapter")), ("merged", path("merged")))}
 ids = {name: [row["response_ids"] for row in rows] for name, rows in ours.items()}
 check(ids["adapter"] == ids["merged"], "adapter and merged checkpoint answer alike")

@@ -1,4 +1,4 @@
-"""The real GGUF file: fetched, converted in f32 and bf16, and the same tensors as transformers loads from it, bit for bit. Leaves both
+"""The real GGUF file: fetched, converted in f32 and bf16 by python/ucas/convert.py, and the same tensors as transformers loads from it, bit for bit. Leaves both
 checkpoints in build/real for the other tests."""
 import hashlib
 import os
@@ -8,15 +8,6 @@ import subprocess
 from array import array
 
 from real import MODELS, ROOT, check, clean, golden, json, skip, ucas
-
-fetched = subprocess.run([os.path.join(ROOT, "tools", "fetch_gguf")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-if fetched.returncode == 77:
-    shutil.rmtree(MODELS, ignore_errors=True)
-    skip(fetched.stderr.strip().splitlines()[-1])
-check(fetched.returncode == 0, "the file is here")
-gguf = fetched.stdout.strip()
-done = ucas("check", gguf)
-check("GGUF: Llama, 30 layers, 134,515,008 parameters, 272 tensors" in done.stdout, done.stdout.strip())
 
 
 def tensors_of(folder):
@@ -36,11 +27,14 @@ def rounded(data):
     return [((bits := x) + 0x7FFF + (bits >> 16 & 1)) >> 16 for x in array("I", data[:4000])]
 
 
+shutil.rmtree(MODELS, ignore_errors=True)
 for dtype in ("f32", "bf16"):
     folder = os.path.join(MODELS, dtype)
-    shutil.rmtree(folder, ignore_errors=True)
-    print(ucas("convert", gguf, folder, "--dtype", dtype).stderr.strip())
-    check(": ok (checkpoint: Llama, 30 layers" in ucas("check", folder).stdout, f"every command reads the one in {dtype}")
+    fetched = subprocess.run([os.path.join(ROOT, "tools", "fetch_model"), folder, "--dtype", dtype], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if fetched.returncode == 77:
+        skip(fetched.stderr.strip().splitlines()[-1])
+    check(fetched.returncode == 0, f"the file is here, and converted in {dtype}: {fetched.stderr.strip().splitlines()[-1]}")
+    check(": ok (checkpoint: Llama, 30 layers, 134,515,008 parameters" in ucas("check", folder).stdout, f"every command reads the one in {dtype}")
 expected = golden("weights.json")
 found = [[name, shape, hashlib.sha256(data).hexdigest()[:16]] for name, shape, data in tensors_of(os.path.join(MODELS, "f32"))]
 check(found == expected, f"{len(expected)} tensors have the bits that transformers loads from the same file")

@@ -20,7 +20,7 @@ words = ["evaluate", f"smollm2={model('bf16')}", "--data", data, "--template", "
 print(ucas(*words).stdout)
 outputs = lines(path("evaluation", "smollm2", "eval", "gsm8k.outputs.jsonl"))[1:]
 check(len(outputs) == ROWS, f"{ROWS} problems of {'GSM8K' if os.path.exists(gsm8k) else 'our own'} were answered")
-ucas("verify-run", path("evaluation", "smollm2"))
+ucas("verify", path("evaluation", "smollm2"))
 check(True, "its figures are what its responses come to")
 
 process = subprocess.Popen([UCAS, "serve", model(), "--port", "0", "--template", "chat"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

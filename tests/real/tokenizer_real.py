@@ -20,7 +20,7 @@ with open(sys.argv[3], "w", encoding="utf-8") as file:
 
 folder = model()
 rows = [{"text": text, "ids": ids} for text, ids in golden("texts.json")]
-print(ucas("tokenize", "--tokenizer", folder, "--check", write_lines(path("golden.jsonl"), rows)).stdout.strip())
+print(ucas("check", folder, "--ids", write_lines(path("golden.jsonl"), rows)).stdout.strip())
 check(True, f"{len(rows)} texts have the ids of tokenizers, also where bytes have no token")
 python = peers()
 if python is None:
@@ -30,6 +30,6 @@ else:
     write_lines(path("texts.jsonl"), texts)
     subprocess.run([python, "-c", ENCODE, os.path.join(folder, "tokenizer.json"), path("texts.jsonl"), path("many.jsonl")], check=True)
     check(len(lines(path("many.jsonl"))) == MANY, f"{MANY} texts, {sum(map(len, texts)):,} characters")
-    print(ucas("tokenize", "--tokenizer", folder, "--check", path("many.jsonl")).stdout.strip())
+    print(ucas("check", folder, "--ids", path("many.jsonl")).stdout.strip())
     check(True, "all have the same ids")
 clean()

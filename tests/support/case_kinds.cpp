@@ -76,13 +76,8 @@ bool has_engine_cases() { return case_kinds().contains("lm-head"); }
 // A method's cases may be of several kinds; their inputs say which.
 static std::string kind_of(const CaseRun& run) {
   static const std::pair<const char*, const char*> by_input[] = {
-      {"gen_batches", "dynamic-sampling"},
-      {"max_len", "overlong"},
-      {"vpred", "value-loss"},
-      {"current_kl", "kl-controller"},
-      {"token_scores", "kl-in-reward"},
-      {"rollout_logp", "tis"},
-      {"q", "prime"},
+      {"gen_batches", "dynamic-sampling"}, {"max_len", "overlong"}, {"vpred", "value-loss"},
+      {"token_scores", "kl-in-reward"},    {"rollout_logp", "tis"}, {"q", "prime"},
   };
   for (auto [input, kind] : by_input) {
     if (run.has(input)) return kind;

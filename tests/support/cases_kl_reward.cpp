@@ -31,12 +31,7 @@ void check_kl_in_reward(CaseRun& run) {
   run.number_is("reward_kl_penalty", mean_kl);
 }
 
-void check_controller(CaseRun& run) {
-  run.number_is("coef", adapted_kl_coeff(run.number("coef"), run.number("current_kl"), run.number("target"),
-                                         run.number("horizon"), static_cast<int64_t>(run.number("n_steps"))));
-}
-
-const AddCaseKinds kKlReward{{{"kl-in-reward", check_kl_in_reward}, {"kl-controller", check_controller}}};
+const AddCaseKinds kKlReward{{{"kl-in-reward", check_kl_in_reward}}};
 
 }  // namespace
 

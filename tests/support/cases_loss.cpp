@@ -251,22 +251,6 @@ void check_accumulation(CaseRun& run) {
   for (size_t micro : {0, 1, 2, 3}) {
     run.number_is("exact", run_objective(*given.method, objective, given.mini, micro).loss);
   }
-  objective.accumulation = Accumulation::verl_legacy;
-  Denominators total = denominators(objective, given.mini.input(), 1);
-  double legacy = 0;
-  for (const Json& rows : run.in("micro_batches")) {
-    LossCase micro;
-    for (size_t row : rows.get<std::vector<size_t>>()) {
-      LossCase one = given.mini.slice(row, 1);
-      micro.add(one.logprob, one.old_logprob, one.advantage);
-    }
-    LossBuffer buffer;
-    LossOutput out = buffer.view(micro.tokens());
-    LossMetrics metrics;
-    objective_gradients(*given.method, objective, micro.input(), total, out, metrics);
-    for (float loss : out.loss) legacy += loss;
-  }
-  run.number_is("legacy_verl", legacy);
 }
 
 KlEstimator kl_estimator_of(const std::string& name) {

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "methods/registry.h"
 #include "objective/aggregate.h"
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

@@ -13,7 +13,6 @@ import os
 import shutil
 import struct
 
-import gguf_file
 import hostile_bombs
 
 DEEP = 100_000
@@ -411,7 +410,6 @@ def write(folder, checkpoint, bpe, bombs=True):
     rows(corpus)
     settings(corpus)
     special(corpus)
-    gguf_file.write(corpus)
     if bombs:
         with open(os.path.join(checkpoint, "config.json")) as good, open(os.path.join(bpe, "tokenizer.json")) as text:
             hostile_bombs.write(corpus, json.load(good), text.read(), b'{"id": "1", "problem": "1+1?", "answer": "2"}\n', tensor_file, tensor)

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/files/output_directory.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 
@@ -260,6 +261,14 @@ TEST(file, writers_append_or_start_over) {
   again.write("c");
   again.close();
   EXPECT_EQ(read_file(scratch / "log"), "c");
+}
+
+TEST(file, an_output_that_another_process_has_made_leaves_no_lock_behind) {
+  const Scratch scratch;
+  make_directories(scratch / "model");
+  write_file(scratch / "model/config.json", "{}");
+  EXPECT_EQ(kind_of([&] { OutputDirectory(scratch / "model"); }), "path");
+  EXPECT_EQ(list_directory(scratch.path()), std::vector<std::string>{"model"});
 }
 
 TEST(file, directories_are_made_listed_and_removed) {

@@ -88,21 +88,6 @@ class Digest {
 
 }  // namespace
 
-uint32_t crc32c(std::string_view bytes) {
-  static constexpr std::array<uint32_t, 256> kTable = [] {
-    std::array<uint32_t, 256> table{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ ((value & 1) != 0 ? 0x82f63b78U : 0);
-      table[i] = value;
-    }
-    return table;
-  }();
-  uint32_t crc = ~0U;
-  for (unsigned char byte : bytes) crc = crc >> 8 ^ kTable[(crc ^ byte) & 255];
-  return ~crc;
-}
-
 std::string hash_of_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
 
 std::string hash_of_file(const std::string& path) {

@@ -13,7 +13,6 @@ std::string hash_of_text(std::string_view text);        // XXH3-128, 32 digits
 std::string hash_of_file(const std::string& path);      // of its bytes, read block by block
 std::string sha256_of_text(std::string_view text);      // 64 digits
 std::string sha256_of_file(const std::string& path);    // of its bytes, read block by block
-uint32_t crc32c(std::string_view bytes);                // Castagnoli's, of records of event files
 std::array<uint8_t, 16> md5_of_text(std::string_view);  // a stable way to deal things out; no security rests on it
 
 }  // namespace ucas

@@ -48,11 +48,5 @@ TEST(hash, a_file_of_several_blocks_has_the_digest_of_its_bytes) {
   EXPECT_THROW(sha256_of_file(path_join(directory.path(), "none")), Error);
 }
 
-TEST(hash, crc32c_of_the_check_string_and_of_rfc_3720) {
-  EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
-  EXPECT_EQ(crc32c(""), 0U);
-}
-
 }  // namespace
 }  // namespace ucas

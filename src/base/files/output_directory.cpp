@@ -21,7 +21,12 @@ OutputDirectory::OutputDirectory(const std::string& out) : out_(out) {
   make_directories(folder);
   lock_file_ = path_join(folder, str(".", name, ".lock"));
   lock_ = std::make_unique<FileLock>(lock_file_);
-  check_output(out);  // another may have been quicker
+  try {
+    check_output(out);  // another may have been quicker
+  } catch (const Error&) {
+    remove_all(lock_file_);
+    throw;
+  }
   remove_leftovers(folder, name + ".partial-");
   path_ = path_join(folder, str(name, ".partial-", ::getpid()));
   make_directories(path_);

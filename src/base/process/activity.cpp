@@ -1,14 +1,10 @@
 #include "base/process/activity.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 
-#include "base/error.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -23,7 +19,6 @@ constexpr double kBetweenTexts = 0.5;
 struct NamedWork {
   std::string what;
   double since = 0;
-  int group = 0;
 };
 
 struct Place {
@@ -40,15 +35,6 @@ Place& place() {
   return here;
 }
 
-[[noreturn]] void end_program() {
-  Place& here = place();
-  const std::lock_guard lock(here.guard);
-  for (const auto& [number, work] : here.under_way) {
-    if (work.group > 0) ::kill(-work.group, SIGKILL);
-  }
-  std::_Exit(kIoFailure);
-}
-
 }  // namespace
 
 void progressed() { place().moved.store(now_seconds(), std::memory_order_relaxed); }
@@ -60,11 +46,11 @@ void set_phase(const std::string& phase) {
   progressed();
 }
 
-Doing::Doing(std::string what, int group) {
+Doing::Doing(std::string what) {
   Place& here = place();
   const std::lock_guard lock(here.guard);
   number_ = here.next++;
-  here.under_way[number_] = {std::move(what), now_seconds(), group};
+  here.under_way[number_] = {std::move(what), now_seconds()};
   progressed();
 }
 
@@ -102,16 +88,15 @@ Activity activity() {
   return made;
 }
 
-Stillness::Due Stillness::after(double still) {
+bool Stillness::after(double still) {
   if (still < seconds_) next_ = seconds_;
-  if (end_seconds_ > 0 && still >= end_seconds_) return Due::end;
-  if (seconds_ <= 0 || still < next_) return Due::nothing;
+  if (still < next_) return false;
   next_ *= 2;
-  return Due::word;
+  return true;
 }
 
-Watchdog::Watchdog(double seconds, double end_seconds) : seconds_(seconds), end_seconds_(end_seconds) {
-  if (seconds <= 0 && end_seconds <= 0) return;
+Watchdog::Watchdog(double seconds) : seconds_(seconds) {
+  if (seconds <= 0) return;
   progressed();
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
@@ -124,18 +109,11 @@ Watchdog::~Watchdog() {
 
 void Watchdog::watch(const std::stop_token& stop) {
   std::unique_lock lock(guard_);
-  const double least = std::min(seconds_ > 0 ? seconds_ : end_seconds_, end_seconds_ > 0 ? end_seconds_ : seconds_);
-  const auto pause = std::chrono::duration<double>(std::clamp(least / 4, 0.05, 5.0));
-  Stillness stillness(seconds_, end_seconds_);
+  const auto pause = std::chrono::duration<double>(std::clamp(seconds_ / 4, 0.05, 5.0));
+  Stillness stillness(seconds_);
   while (!woken_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
     const Activity now = activity();
-    const Stillness::Due due = stillness.after(now.still);
-    if (due == Stillness::Due::end) {
-      log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what,
-              "; the program ends (train.watchdog_end), the last checkpoint stands"));
-      end_program();
-    }
-    if (due == Stillness::Due::nothing) continue;
+    if (!stillness.after(now.still)) continue;
     count_warning(Warning::stall);
     log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what));
   }

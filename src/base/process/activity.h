@@ -17,8 +17,7 @@ void set_phase(const std::string& phase);  // "step 12, generating"; progress, t
 // Work under way, while the object lives: named where it stands still.
 class Doing {
  public:
-  // group: a process group that is ended with the program when the watchdog ends it.
-  explicit Doing(std::string what, int group = 0);
+  explicit Doing(std::string what);
   ~Doing();
   Doing(const Doing&) = delete;
   Doing& operator=(const Doing&) = delete;
@@ -41,28 +40,25 @@ struct Activity {
 };
 Activity activity();
 
-// What is due when nothing has moved for so long: a word after `seconds`, again after twice that, and so on; the end
-// after `end_seconds`. 0: never.
+// Whether a word is due when nothing has moved for so long: after `seconds`, again after twice that, and so on.
 class Stillness {
  public:
-  enum class Due { nothing, word, end };
-  Stillness(double seconds, double end_seconds) : seconds_(seconds), end_seconds_(end_seconds), next_(seconds) {}
-  Due after(double still);
+  explicit Stillness(double seconds) : seconds_(seconds), next_(seconds) {}
+  bool after(double still);
 
  private:
-  double seconds_, end_seconds_, next_;
+  double seconds_, next_;
 };
 
-// Says what the program is at when a word is due; at the end ends the program with exit code 74, and the process groups
-// of what it does.
+// Says what the program is at when a word is due. 0: never.
 class Watchdog {
  public:
-  Watchdog(double seconds, double end_seconds);
+  explicit Watchdog(double seconds);
   ~Watchdog();
 
  private:
   void watch(const std::stop_token& stop);
-  double seconds_, end_seconds_;
+  double seconds_;
   std::mutex guard_;
   std::condition_variable_any woken_;
   std::jthread thread_;  // last: it ends before what it uses

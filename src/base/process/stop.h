@@ -3,8 +3,8 @@
 
 namespace ucas {
 
-// SIGTERM, SIGINT and SIGUSR1 ask for a save and exit 75; a second one ends the program at once. SIGHUP and SIGPIPE are
-// ignored: a terminal that left must not end a run.
+// SIGTERM, SIGINT and SIGUSR1 ask for a save and exit 75; repeats within two seconds are one wish, and a later one ends
+// the program at once. SIGHUP and SIGPIPE are ignored: a terminal that left must not end a run.
 void install_stop_signals();
 bool stop_requested();
 

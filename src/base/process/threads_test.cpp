@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/failed_check.h"
 
 namespace ucas {
 namespace {

@@ -30,7 +30,6 @@ constexpr WarningWords kWarningWords[] = {
     {"checkpoint not saved", "checkpoints not saved"},
     {"checkpoint passed over", "checkpoints passed over"},
     {"change that was allowed", "changes that were allowed"},
-    {"TensorBoard file", "TensorBoard files"},
     {"log moved or cut while it was written", "logs moved or cut while they were written"},
     {"alarm of the watchdog", "alarms of the watchdog"},
     {"process started again", "processes started again"},

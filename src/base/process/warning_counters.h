@@ -23,7 +23,6 @@ enum class Warning {
   unsaved,           // a checkpoint that could not be written
   passed_over,       // a checkpoint that is not whole: the one before was taken
   changed,           // --allow-changes took something for the same
-  event_file,        // TensorBoard's, given up
   moved_log,         // steps.jsonl, moved, deleted or cut while it was written
   stall,             // the watchdog spoke
   restarted_worker,  // of a study, killed from outside

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/text/peer_words.h"
 #include "base/text/refusals.h"
-#include "base/text/renamed_keys.h"
 
 namespace ucas {
 
@@ -250,8 +249,6 @@ class Applier final : public Prefixed {
     if (at == choice.words.end()) {
       std::string near = t == nullptr ? "" : peer_value(*t, choice.words);
       if (near.empty() && t != nullptr) near = nearest(*t, choice.words);
-      const std::string instead = t == nullptr ? "" : removed_value(s.key, *t);
-      if (!instead.empty()) refuse(s, "removed: write " + instead);
       bad(s, str("one of ", join(choice.words, ", "), did_you_mean(near)));
     }
     *choice.index = static_cast<int>(at - choice.words.begin());
@@ -265,15 +262,6 @@ class Applier final : public Prefixed {
 
 }  // namespace
 
-// "rollout.carry_over true", the option that this one is called today; "" where it was not renamed.
-static std::string renamed_to(const Setting& setting) {
-  std::string key = setting.key;
-  if (setting.from_text) std::ranges::replace(key, '-', '_');
-  const auto* value = std::get_if<std::string>(&setting.value);
-  std::optional<RenamedOption> now = renamed_option(key, value == nullptr ? "" : *value);
-  return !now ? "" : now->key + (now->value.empty() ? "" : (setting.from_text ? " " : " = ") + now->value);
-}
-
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
   list(applier, config);
@@ -285,11 +273,6 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
       break;
     }
     const bool typed = settings[i].from_text;
-    if (const std::string now = renamed_to(settings[i]); !now.empty()) {
-      applier.refusals()(str(printable(settings[i].where), ": renamed", typed ? "" : " " + printable(settings[i].key),
-                             ": write ", typed ? "--" : "", now));
-      continue;
-    }
     std::string elsewhere;  // a right name in the wrong table
     const std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);
     for (const std::string& key : applier.keys()) {

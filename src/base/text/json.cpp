@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json_memory.h"
 
 namespace ucas {
 

@@ -28,7 +28,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/fields.h"
-#include "base/text/renamed_keys.h"
 
 namespace ucas {
 
@@ -157,7 +156,6 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& wher
   } catch (const std::logic_error&) {
     throw Error(ErrorKind::config, str(where, ": not valid TOML"));
   }
-  for (Setting& setting : settings) rename_option(setting);
   return settings;
 }
 

@@ -177,7 +177,7 @@ std::string text_of(const std::string& path, const StepData& data, const std::st
           data.groups_of_step, " prompts, ", grouped(static_cast<int64_t>(batch.responses.size())), " responses, ",
           grouped(batch.token_count()), " tokens\n  the run's own settings: ", again, "\n");
   if (!data.whole()) {
-    text += "  methods that look at the whole step see the stored prompts only (train.stored_signal_tokens)\n";
+    text += "  methods that look at the whole step see the stored prompts only\n";
   }
   for (const Recomputed& method : methods) text += "\n" + comparison_text(data, method, show);
   return text;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "records/run/methods_table.h"
+#include "records/run/step_methods.h"
 
 namespace ucas {
 

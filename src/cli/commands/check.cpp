@@ -1,4 +1,6 @@
 // `ucas check`: each path through the reader that the other commands would take for it.
+#include "cli/commands/check.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,8 +11,8 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/gguf_checkpoint.h"
 #include "cli/options/sft_options.h"
+#include "config/config_file.h"
 #include "config/train_config.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
@@ -59,12 +61,6 @@ std::string check_checkpoint(const std::string& directory) {
   const Tokenizer tokenizer = Tokenizer::load(directory);
   check_vocabulary(tokenizer.vocab_size(), tokenizer.directory(), config);
   return str("checkpoint: ", config_summary(config), ", ", weights, ", ", tokenizer_summary(tokenizer));
-}
-
-std::string check_gguf(const std::string& path) {
-  const GgufCheckpoint checkpoint(path, "float32");
-  return str("GGUF: ", config_summary(checkpoint.config), ", ", many(checkpoint.file.tensors().size(), "tensor"),
-             "; `ucas convert` makes a checkpoint of it");
 }
 
 std::string check_adapter_directory(const std::string& directory) {
@@ -149,7 +145,7 @@ std::string check_toml(const std::string& path) {
     options.sft.validate();
     return "config of a fine-tuning";
   }
-  const TrainConfig config = make_train_config(settings);
+  const TrainConfig config = make_train_config(read_config_file(path));
   config.validate_settings();
   return str("config of a training, ", config.title());
 }
@@ -231,25 +227,51 @@ std::string check_path(const std::string& asked) {
   if (size >= 9) read_at(path, 0, head, 9);
   const bool rows = path.ends_with(".jsonl") || path.ends_with(".csv") || path.ends_with(".tsv") ||
                     path.ends_with(".parquet") || path.ends_with(".gz") || head[0] == '{' || head[0] == '[';
-  if (path.ends_with(".gguf") || std::string_view(head, kGgufMagic.size()) == kGgufMagic) return check_gguf(path);
+  if (path.ends_with(".gguf"))
+    throw Error(ErrorKind::unsupported, str(printable(path, 400), ": a GGUF file; `python -m ucas.convert ",
+                                            printable(path, 400), " DIR` makes a checkpoint of it"));
   if (path.ends_with(".safetensors") || (!rows && head[8] == '{')) {
     return str("safetensors: ", tensors_summary(read_safetensors_header(path), path));
   }
   if (rows) return check_rows(path);
   throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
-                  ".safetensors, .gguf, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
+                  ".safetensors, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
 }
 
 }  // namespace
 
+void CheckOptions::fields(Fields& f) {
+  f.field("summary", summary, "print what data files hold: columns, lengths, kinds of right answers, duplicates");
+  f.field("against", against, OptionNames::evaluation_data,
+          "evaluation problem files, searched for among the training problems of the PATHs");
+  f.field("words", words, Range{2, 1000},
+          "n-gram length in words for --against: a shared run of n words counts as contamination");
+  f.field("ids", ids, "JSONL file of rows {text, ids} to compare with the ids of the tokenizer PATH");
+  f.field("decode", decode, "compare the decoded text, too, under --ids");
+  f.field("prompt", prompt, "add the tokenizer's prefix (BOS) to each text under --ids, as for a prompt");
+  f.field("tokenizer", tokenizer, OptionNames::tokenizer,
+          "directory with tokenizer.json, for lengths in tokens under --summary; empty = characters alone");
+  f.field("show", show, Range{0, 1e6}, "number of problems or differences to print");
+  f.field("json", json, "print one JSON object instead of text, under --summary and --against");
+  f.section("columns", columns);
+}
+
 int run_check(const Words& words) {
-  const CommandLine line = parse_command_line(words, {});
-  for (const Setting& setting : line.settings)
-    throw Error(ErrorKind::usage, str("check: unknown option ", setting.where));
-  if (line.positionals.empty()) throw Error(ErrorKind::usage, "check: PATH is missing; see ucas check --help");
+  const CommandLine line = parse_command_line(words, {"summary", "json", "decode", "prompt"});
+  CheckOptions options;
+  ucas::apply(options, line.settings);
+  resolve_hub_names(options);
+  const Words& paths = line.positionals;
+  if (paths.empty()) throw Error(ErrorKind::usage, "check: PATH is missing; see ucas check --help");
+  if (!options.against.empty()) return find_contamination(paths, options);
+  if (options.summary) return summarize_data(paths, options);
+  if (!options.ids.empty()) {
+    if (paths.size() > 1) throw Error(ErrorKind::usage, "check: --ids takes one PATH, the tokenizer's directory");
+    return compare_ids(checkpoint_directory(paths[0]), options);
+  }
   int result = kDone;
-  for (const std::string& path : line.positionals) {
+  for (const std::string& path : paths) {
     try {
       out(str(printable(path, 400), ": ok (", check_path(path), ")\n"));
     } catch (const Error& error) {
@@ -262,6 +284,6 @@ int run_check(const Words& words) {
   return result;
 }
 
-std::string options_check() { return ""; }
+std::string options_check() { return options_help(CheckOptions{}); }
 
 }  // namespace ucas

@@ -35,7 +35,7 @@ struct CompareLine {
     f.field("published", published,
             "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
     f.field("out", out, "HTML file to write the report of all compared runs to (also -o FILE); empty = none");
-    f.field("figures", figures, "directory to write pass@k and reliability to, as .svg and .csv; empty = none");
+    f.field("figures", figures, "directory to write pass@k to, as .svg and .csv; empty = none");
     f.field("tex", tex, "file to write the tables to as LaTeX (booktabs); empty = none");
     f.field("csv", csv, "file to write the tables to as CSV; empty = none");
     f.field("json", json, "print JSON instead of text");
@@ -54,14 +54,11 @@ std::set<std::string> evaluations_of(const RunRecord& run) {
 }
 
 void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
-  std::vector<std::string> written;
-  for (const FigureKind kind : {FigureKind::passk, FigureKind::reliability}) {
-    FigureRequest request;
-    request.kind = kind;
-    request.runs = runs;
-    request.data = options.data;
-    for (const std::string& path : write_figures(study_figures(request), options.figures)) written.push_back(path);
-  }
+  FigureRequest request;
+  request.kind = FigureKind::passk;
+  request.runs = runs;
+  request.data = options.data;
+  const std::vector<std::string> written = write_figures(study_figures(request), options.figures);
   log(str("figures: ", written.empty() ? std::string("none could be drawn from these runs") : join(written, ", ")));
 }
 
@@ -115,7 +112,7 @@ std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, 
   for (const RunGroup* from : order) {
     groups.push_back(answers_of(*from, choose));
     for (size_t i = 0; i < from->runs.size(); ++i) {
-      groups.back().runs[i].settings = recorded_settings(path_join(from->runs[i]->path, "eval"), name);
+      groups.back().runs[i].settings = settings_of(*choose(*from->runs[i]));
     }
   }
   return groups;

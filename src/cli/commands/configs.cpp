@@ -1,59 +1,329 @@
-// `ucas configs`: the embedded training configs, each with the first sentence of its file.
+// `ucas config`: the embedded training configs by name, one of them as a file of its own, or a commented config for a
+// model, data and a machine, which fits by the plan.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "cli/options/train_options.h"
+#include "config/config_file.h"
+#include "config/train_config.h"
+#include "data/summary.h"
+#include "hf/adapter.h"
+#include "hf/hub.h"
+#include "plan/known_models.h"
+#include "plan/plan.h"
+#include "plan/step_time.h"
 #include "results/table.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 
 namespace {
 
-// "# DAPO on the embedded task. Give it" -> "DAPO on the embedded task"; a sentence may go on in the next comment line.
-std::string first_sentence(const std::string& name) {
-  std::string sentence;
-  for (const std::string& line : split(std::string(embedded(str("configs/", name, ".toml")).value()), '\n')) {
-    if (!line.starts_with("# ")) break;
-    sentence += (sentence.empty() ? "" : " ") + line.substr(2);
+struct ConfigOptions {
+  bool json = false;
+  std::string model, method = "dapo", gpu, memory, out;
+  std::vector<std::string> data, val;
+  void fields(Fields& f) {
+    f.field("json", json, "print a JSON list of names and titles instead of text");
+    f.field("model", model, OptionNames::checkpoint,
+            "Hugging Face checkpoint: a directory or a name of the hub, ORG/NAME");
+    f.field("data", data, OptionNames::training_data, "training problem files");
+    f.field("val", val, OptionNames::evaluation_data, "validation problem files; empty = no validation");
+    f.field("method", method, "RLVR method; `ucas train --help methods` lists all");
+    f.field("gpu", gpu, "GPU to fit: h100, h200, a100, rtx4090, or cuda with --memory; empty = this machine's CPU");
+    f.field("memory", memory, "memory to fit, such as \"24GiB\"; empty = the GPU's, or this machine's");
+    f.field("out", out, "file to write; must not exist; empty = standard output");
   }
-  return sentence.substr(0, std::min(sentence.find(". "), sentence.find_last_not_of('.') + 1));
+};
+
+constexpr const char* kAdapterRate = "1e-5";
+constexpr int64_t kTemplateTokens = 64;  // what a template adds to a question, at most, where nothing is known
+constexpr int64_t kPromptStep = 64;
+constexpr double kMemoryShare = 0.97;  // what a plan is off by, and what else a machine holds, is the rest
+
+bool is_cpu(const ConfigOptions& options) { return options.gpu.empty(); }
+
+// What the data says: how long prompts are, and which grader reads the answers.
+struct DataChoice {
+  int64_t problems = 0, prompt_length = 0;
+  std::string grader, note;
+};
+
+DataChoice look_at_data(const ConfigOptions& options, const std::string& tokenizer_directory) {
+  std::vector<Problem> problems = read_problems(options.data);
+  const ProblemsSummary summary = summarize_problems(problems);
+  DataChoice choice{.problems = summary.problems, .grader = {}, .note = {}};
+  Lengths tokens;
+  if (exists(path_join(tokenizer_directory, "tokenizer.json"))) {
+    const Tokenizer tokenizer = Tokenizer::load(tokenizer_directory);
+    for (const Problem& problem : problems) {
+      int64_t length = std::ssize(tokenizer.encode(problem.text)) + std::ssize(tokenizer.encode(problem.system));
+      for (const Turn& turn : problem.earlier) length += std::ssize(tokenizer.encode(turn.content));
+      tokens.add(length);
+    }
+    choice.prompt_length = (tokens.at(1) + kTemplateTokens + kPromptStep - 1) / kPromptStep * kPromptStep;
+    choice.note =
+        str("the longest question has ", grouped(tokens.at(1)), " tokens, the median ", grouped(tokens.at(0.5)));
+  }
+  const auto most = [&](const char* kind) {
+    const auto row = summary.kinds.find(kind);
+    return row != summary.kinds.end() && 2 * row->second > summary.problems;
+  };
+  if (most("choice")) choice.grader = "choice";
+  if (most("program tests")) choice.grader = "code";
+  return choice;
 }
 
-struct ConfigsOptions {
-  bool json = false;
-  void fields(Fields& f) { f.field("json", json, "print a JSON list of names and titles instead of text"); }
+Setting typed(const std::string& key, const std::string& value) { return {key, value, "ucas config: " + key, true}; }
+
+// Where a training begins, before it is fitted: sizes of a first look on a CPU, of a small study on a GPU.
+std::vector<Setting> first_settings(const ConfigOptions& options, const DataChoice& data) {
+  const bool cpu = is_cpu(options);
+  std::vector<Setting> settings = {typed("method.name", options.method),
+                                   typed("model", options.model),
+                                   typed("device", cpu ? "cpu" : "cuda"),
+                                   typed("dtype", cpu ? "f32" : "bf16"),
+                                   typed("rollout.n", "8"),
+                                   typed("rollout.response_length", cpu ? "256" : "1024"),
+                                   typed("train.save_freq", "20")};
+  int64_t batch = cpu ? 16 : 64;
+  while (batch > 1 && batch > data.problems) batch /= 2;
+  settings.push_back(typed("data.train_batch_size", str(batch)));
+  settings.push_back(typed("update.mini_batch_size", str(std::max<int64_t>(1, batch / 2))));
+  if (data.prompt_length > 0) settings.push_back(typed("data.max_prompt_length", str(data.prompt_length)));
+  if (!data.grader.empty()) settings.push_back(typed("reward.grader", data.grader));
+  settings.push_back({"data.files", options.data, "--data", false});
+  if (!options.val.empty()) {
+    settings.push_back({"data.val_files", options.val, "--val", false});
+    settings.push_back(typed("train.test_freq", "10"));
+  }
+  return settings;
+}
+
+struct Fit {
+  int64_t memory = 0;
+  std::string of;  // "one H100 has"
+  std::optional<Device> device;
 };
+
+Fit fit_of(const ConfigOptions& options) {
+  Fit fit;
+  if (is_cpu(options)) {
+    const PlanLimits limits = limits_here("");
+    fit.memory = limits.memory;
+    fit.of = "this machine has";
+  } else if (options.gpu != "cuda") {
+    fit.device = gpu_named(options.gpu, Dtype::bf16);
+    fit.memory = fit.device->memory;
+    fit.of = str("one ", fit.device->name, " has");
+  } else if (options.memory.empty()) {
+    throw Error(ErrorKind::usage,
+                "--gpu cuda: give its --memory, such as 24GiB, or the GPU's name: h100, h200, a100, rtx4090");
+  }
+  if (!options.memory.empty()) {
+    fit.memory = parse_memory(options.memory);
+    fit.of = "--memory is";
+  }
+  return fit;
+}
+
+PlannedModels models_of(const TrainConfig& config, const std::string& directory, const Fit& fit, bool gpu,
+                        std::string& note) {
+  PlannedModels models;
+  if (exists(directory)) {
+    TrainConfig here = config;
+    here.model = directory;
+    models = planned_models(here);
+  } else {
+    const FoundModel found = model_of_hub_name(config.model);
+    note = str("the model is not on this machine; its shape is of ", found.from);
+    models = planned_models(config, found.config);
+  }
+  models.gpu = gpu ? fit.memory : 0;
+  if (fit.device) models.driver = driver_memory(*fit.device, 1, false);
+  return models;
+}
+
+std::string bytes_words(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+// The settings of the plan's remedies, until the peak fits.
+std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& models, const Fit& fit) {
+  const int64_t limit = static_cast<int64_t>(kMemoryShare * static_cast<double>(fit.memory));
+  const TrainConfig config = make_train_config(settings);
+  std::vector<Remedy> lower = remedies(config, models, limit);
+  const int64_t peak = plan_memory(config, models).peak();
+  const auto alone = std::ranges::find_if(lower, [&](const Remedy& r) { return r.alone <= limit; });
+  if (peak > limit && alone == lower.end() && (lower.empty() || lower.back().together > limit)) {
+    throw Error(ErrorKind::limit,
+                str("no settings make this training fit: the peak is ", bytes_words(peak), ", ",
+                    lower.empty() ? ""
+                                  : str(bytes_words(lower.back().together), " with ", lower.back().setting,
+                                        " and all before it, "),
+                    fit.of, " ", bytes_words(fit.memory), "; take a smaller model or a larger machine"));
+  }
+  if (peak <= limit) return settings;
+  if (alone != lower.end()) lower = {*alone};
+  for (const Remedy& remedy : lower) {
+    const size_t equals = remedy.setting.find(" = ");
+    settings.push_back(typed(remedy.setting.substr(0, equals), remedy.setting.substr(equals + 3)));
+  }
+  // Adapters take a larger step than all weights do.
+  const bool given = std::ranges::find(settings, "optimizer.lr", &Setting::key) != settings.end();
+  if (make_train_config(settings).lora.on() && !config.lora.on() && !given) {
+    settings.push_back(typed("optimizer.lr", kAdapterRate));
+  }
+  return settings;
+}
+
+// Keys that everyone looks at, beside those that are no defaults.
+constexpr const char* kShown[] = {"model",
+                                  "device",
+                                  "dtype",
+                                  "seed",
+                                  "data.files",
+                                  "data.val_files",
+                                  "data.template",
+                                  "data.max_prompt_length",
+                                  "data.train_batch_size",
+                                  "rollout.n",
+                                  "rollout.temperature",
+                                  "rollout.response_length",
+                                  "lora.rank",
+                                  "reward.grader",
+                                  "reward.truncated",
+                                  "method.name",
+                                  "update.mini_batch_size",
+                                  "update.micro_batch_tokens",
+                                  "update.recompute",
+                                  "optimizer.lr",
+                                  "train.steps",
+                                  "train.epochs",
+                                  "train.save_freq",
+                                  "train.test_freq"};
+
+std::string commented_toml(const TrainConfig& config, const std::string& method) {
+  const std::vector<FieldValue> usual = fields_of(make_train_config({typed("method.name", method)}));
+  std::string top, tables, section;
+  for (const FieldValue& field : fields_of(config)) {
+    const auto at = std::ranges::find(usual, field.key, &FieldValue::key);
+    const bool shown = std::ranges::find(kShown, field.key) != std::end(kShown);
+    if (!shown && at != usual.end() && at->value == field.value) continue;
+    const size_t dot = field.key.rfind('.');
+    const std::string table = dot == std::string::npos ? "" : field.key.substr(0, dot);
+    std::string& text = table.empty() ? top : tables;
+    if (table != section && !table.empty()) text += str("\n[", table, "]\n");
+    section = table;
+    for (const std::string& part : split(wrap_text(field.help, 100, 0, 0), '\n')) text += str("# ", part, "\n");
+    text += str(field.key.substr(dot == std::string::npos ? 0 : dot + 1), " = ", field.value, "\n");
+  }
+  return top + tables;
+}
+
+void check_options(const ConfigOptions& options) {
+  if (options.model.empty()) throw Error(ErrorKind::usage, "config: --model DIR or ORG/NAME is missing");
+  if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET is missing");
+  if (!options.out.empty() && exists(options.out)) {
+    throw Error(ErrorKind::path, str(printable(options.out, 400), ": exists already; config overwrites nothing"));
+  }
+}
+
+// A config written for what the options name.
+int write_config(const std::vector<Setting>& settings_of_line) {
+  ConfigOptions options;
+  const std::vector<FieldValue> known = fields_of(options);
+  std::vector<Setting> own, overrides;
+  for (const Setting& s : settings_of_line) {
+    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : overrides).push_back(s);
+  }
+  ucas::apply(options, own);
+  check_options(options);
+  const Fit fit = fit_of(options);
+  ConfigOptions here = options;  // paths in the place of names
+  here.data = data_files(options.data, OptionNames::training_data);
+  const bool there = exists(options.model) || !cached_file(options.model, "config.json").empty();
+  if (there || !known_model(options.model)) here.model = checkpoint_directory(options.model);
+  const std::string directory = exists(here.model) ? here.model : "";
+  const DataChoice data = look_at_data(here, directory.empty() ? "" : directory_with(directory, "tokenizer.json"));
+
+  std::vector<Setting> settings = first_settings(options, data);
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  std::string note;
+  TrainConfig config = make_train_config(settings);
+  config.validate();
+  settings = fitted(std::move(settings), models_of(config, here.model, fit, !is_cpu(options), note), fit);
+  config = make_train_config(settings);
+  config.validate();
+  const PlannedModels models = models_of(config, here.model, fit, !is_cpu(options), note);  // as they are trained now
+
+  const MemoryPlan plan = plan_memory(config, models);
+  std::string text =
+      str("# ", config.title(), " on ", printable(options.model, 200), ", written by ucas config.\n# Planned: peak ",
+          bytes_words(plan.peak()), "; ", fit.of, " ", bytes_words(fit.memory), ".\n");
+  if (fit.device) {
+    const TimePlan time = plan_time(config, models, *fit.device, {});
+    text += str("# A step takes ", human_seconds(time.step()), " by the plan, with responses as long as allowed.\n");
+  }
+  text += str("# ", many(data.problems, "problem"), data.note.empty() ? "" : "; " + data.note, ".\n");
+  if (!note.empty()) text += str("# ", note, ".\n");
+  text += str("#\n#   ucas explain ", options.out.empty() ? "my.toml" : options.out,
+              "    what it does, equation by equation\n#   ucas train ", options.out.empty() ? "my.toml" : options.out,
+              " --out runs/first\n\n");
+  text += commented_toml(config, options.method);
+  make_train_config(parse_toml(text, "what ucas config wrote")).validate();
+  if (options.out.empty()) {
+    out(text);
+  } else {
+    write_output(options.out, text);
+    log(str("config: ", options.out, ": peak ", bytes_words(plan.peak()), "; ", fit.of, " ", bytes_words(fit.memory)));
+  }
+  return kDone;
+}
+
+// "DAPO on the embedded task. Give it .." -> "DAPO on the embedded task"
+std::string title_of(const std::string& about) {
+  return about.substr(0, std::min(about.find(". "), about.find_last_not_of('.') + 1));
+}
+
+int list_configs(const std::string& pattern, bool json) {
+  Table table{.align = "l"};
+  OrderedJson list = OrderedJson::array();
+  for (const std::string& name : config_names()) {
+    if (name.find(pattern) == std::string::npos) continue;
+    const std::string title = title_of(read_config(name).about);
+    table.add({name, title});
+    list.push_back({{"name", name}, {"title", title}});
+  }
+  if (table.rows.empty()) {
+    throw Error(ErrorKind::usage, str("config: no embedded config's name holds ", printable(pattern),
+                                      did_you_mean(pattern, config_names()), "; `ucas config` lists all"));
+  }
+  out(json ? json_text(list, 2) + "\n" : table.text());
+  return kDone;
+}
 
 }  // namespace
 
-std::string options_configs() { return options_help(ConfigsOptions{}); }
+std::string options_config() { return options_help(ConfigOptions{}); }
 
-int run_configs(const Words& words) {
+int run_config(const Words& words) {
   const CommandLine line = parse_command_line(words, {"json"});
-  ConfigsOptions options;
-  ucas::apply(options, line.settings);
-  if (line.positionals.size() > 1) {
-    throw Error(ErrorKind::usage, "configs: expected one PATTERN at most; see `ucas configs --help`");
+  const auto is_json = [](const Setting& s) { return s.key == "json"; };
+  if (line.positionals.empty() && !std::ranges::all_of(line.settings, is_json)) return write_config(line.settings);
+  if (line.positionals.size() > 1 || !std::ranges::all_of(line.settings, is_json)) {
+    throw Error(ErrorKind::usage,
+                "config: expected one NAME or PATTERN, or --model and --data; see `ucas config --help`");
   }
-  const std::string pattern = line.positionals.empty() ? "" : line.positionals[0];
-  const std::vector<std::string> all = embedded_stems("configs/");
-  Table table{.align = "l"};
-  OrderedJson list = OrderedJson::array();
-  for (const std::string& name : all) {
-    if (name.find(pattern) == std::string::npos) continue;
-    table.add({name, first_sentence(name)});
-    list.push_back({{"name", name}, {"title", first_sentence(name)}});
-  }
-  if (table.rows.empty()) {
-    throw Error(ErrorKind::usage, str("configs: no name holds ", printable(pattern), did_you_mean(pattern, all),
-                                      "; `ucas configs` lists all ", all.size()));
-  }
-  out(options.json ? json_text(list, 2) + "\n" : table.text());
+  const std::string name = line.positionals.empty() ? "" : line.positionals[0];
+  const std::vector<std::string> names = config_names();
+  if (std::ranges::find(names, name) == names.end()) return list_configs(name, !line.settings.empty());
+  out(config_text(read_config(name)));
   return kDone;
 }
 

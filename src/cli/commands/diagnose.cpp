@@ -10,11 +10,10 @@
 #include "cli/command.h"
 #include "cli/commands/compare.h"
 #include "cli/saved_steps.h"
-#include "compare/diagnose_report.h"
-#include "compare/signalled_groups.h"
+#include "compare/diagnosis.h"
 #include "evaluate/sources/stored_samples.h"
 #include "records/run_record.h"
-#include "report/causes/diagnose_causes.h"
+#include "report/diagnosis.h"
 
 namespace ucas {
 
@@ -22,7 +21,7 @@ namespace {
 
 struct DiagnoseLine {
   std::string data;
-  int64_t step = 0, opening = 1, strategies = 12, draws = 2000, seed = 0;
+  int64_t step = 0, opening = 1;
   double rare = 0.25, level = 0.95;
   RareBy rare_by = RareBy::opening;
   bool json = false, confidence = false;
@@ -38,11 +37,8 @@ struct DiagnoseLine {
              "the answer, or lowest mean log-prob");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
-    f.field("strategies", strategies, Range{0, 1e6}, "number of strategies to list, most frequent first");
-    f.field("json", json, "print JSON with all strategies instead of text");
+    f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
-    f.field("draws", draws, Range{100, 1e6}, "bootstrap resamples of the problems per interval");
-    f.field("seed", seed, Range{0, 9e15}, "random seed of the resamples");
   }
 };
 
@@ -107,10 +103,9 @@ int say_causes(const std::string& path, bool json) {
   }
   std::vector<std::string> remarks = run.remarks;
   const std::vector<StoredResponse> stored = read_stored(path, remarks);
-  Causes causes = find_causes(run, stored);
-  causes.remarks = std::move(remarks);
-  const CausesReport report{run, causes};
-  out(json ? causes_json(report) : causes_text(report));
+  RunDiagnosis diagnosis = diagnose_run(run, stored);
+  diagnosis.remarks = std::move(remarks);
+  out(json ? diagnosis_json(run, diagnosis) : diagnosis_text(run, diagnosis));
   return kDone;
 }
 
@@ -137,8 +132,7 @@ int run_diagnose(const Words& words) {
   if (asks_for_causes(path, options)) return say_causes(path, options.json);
   DiagnosisReport report;
   report.opening = options.opening;
-  report.strategies = options.strategies;
-  report.options = {options.rare, options.rare_by, options.level, options.draws, static_cast<uint64_t>(options.seed)};
+  report.options = {options.rare, options.rare_by, options.level};
   const bool steps = options.data.empty() && (options.step > 0 || !is_directory(path) || !saved_steps_of(path).empty());
   const std::vector<SignalledGroup> groups =
       steps ? from_steps(path, options, report) : from_evaluation(path, options, report);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -17,6 +15,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "config/config_file.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
 #include "results/table.h"
@@ -35,7 +34,7 @@ struct DoctorConfig {
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
     f.field("device", device,
-            "device to check: cpu, cuda or cuda:N; a CUDA device is compared with the CPU, kernel by kernel");
+            "device to check: cpu, cuda or cuda:N; on a CUDA device a small model is compared with the CPU");
     f.field("sandbox", sandbox, "run every attack on the sandbox for model-written programs, inside and outside");
     f.section("code", code);
   }
@@ -44,15 +43,6 @@ struct DoctorConfig {
 struct Finding {
   std::string key, value, note;
 };
-
-// Under torchrun, srun or --ranks: sharding/ranks.h says what more is read.
-bool of_several_ranks() {
-  const auto above_one = [](const char* name) {
-    const char* text = std::getenv(name);
-    return text != nullptr && std::strcmp(text, "1") != 0;
-  };
-  return above_one("WORLD_SIZE") || (std::getenv("WORLD_SIZE") == nullptr && above_one("SLURM_STEP_NUM_TASKS"));
-}
 
 std::string embedded_list(const std::string& folder) { return join(embedded_stems(folder + "/"), ", "); }
 
@@ -91,34 +81,19 @@ std::vector<Finding> findings() {
   };
   engine_findings(found);
   found.push_back({"methods", join(methods, ", "), ""});
-  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; `ucas configs` lists all"});
+  found.push_back({"configs", str(config_names().size()), "embedded; `ucas config` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
   return found;
 }
 
-double gigabytes_a_second(const RanksReport::Row& row) {
-  return static_cast<double>(row.bytes) / std::max(row.seconds, 1e-9) / 1e9;
-}
-
-std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceCheck>& checks,
-                    const RanksReport& ranks) {
+std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceCheck>& checks) {
   OrderedJson object;
   for (const Finding& f : found) {
     object[f.key] = f.value;
     if (!f.note.empty()) object[f.key + "_note"] = f.note;
   }
   for (const DeviceCheck& c : checks) {
-    OrderedJson row = {{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}};
-    if (c.share >= 0) row.update({{"share", c.share}, {"of", c.limit}});
-    row["ok"] = c.ok;
-    object["checks"].push_back(row);
-  }
-  for (const RanksReport::Row& row : ranks.rows) {
-    object["between_ranks"].push_back({{"what", row.what},
-                                       {"bytes", row.bytes},
-                                       {"seconds", row.seconds},
-                                       {"gigabytes_a_second", gigabytes_a_second(row)},
-                                       {"ok", row.ok}});
+    object["checks"].push_back({{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}, {"ok", c.ok}});
   }
   return object.dump(2) + "\n";
 }
@@ -139,23 +114,11 @@ std::string scientific(double value) {
 }
 
 std::string as_table(const std::vector<DeviceCheck>& checks) {
-  Table table{.head = {"against the CPU", "difference", "bound", "share of limit", ""}, .align = "lrrl"};
+  Table table{.head = {"against the CPU", "difference", "bound", ""}, .align = "lrr"};
   for (const DeviceCheck& c : checks) {
-    table.add({c.what, scientific(c.difference), scientific(c.bound),
-               c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED"});
+    table.add({c.what, scientific(c.difference), scientific(c.bound), c.ok ? "ok" : "FAILED"});
   }
   return "\n" + table.text();
-}
-
-std::string as_table(const RanksReport& ranks) {
-  if (ranks.rows.empty()) return "";
-  std::string text = str("\n", pad_right(str("between ", ranks.size, " ranks"), 24), pad_left("MiB a rank", 12),
-                         pad_left("GB/s", 10), "\n");
-  for (const RanksReport::Row& row : ranks.rows) {
-    text += str(pad_right(row.what, 24), pad_left(fixed(static_cast<double>(row.bytes) / (1 << 20), 1), 12),
-                pad_left(fixed(gigabytes_a_second(row), 2), 10), "  ", row.ok ? "ok" : "FAILED", "\n");
-  }
-  return text;
 }
 
 const char* word(code::Attack::Result result) {
@@ -210,18 +173,10 @@ int run_doctor(const Words& words) {
   DoctorConfig config;
   ucas::apply(config, line.settings);
   if (config.sandbox) return try_sandbox(config);
-  const RanksReport ranks = of_several_ranks() ? check_ranks_here(config.device) : RanksReport{};
-  const bool right = std::ranges::all_of(ranks.rows, &RanksReport::Row::ok);
-  if (ranks.rank > 0) return right ? kDone : kNumeric;  // rank 0 speaks
   const auto checks = config.device == "cpu" ? std::vector<DeviceCheck>() : check_device(config.device);
-  std::vector<Finding> found = findings();
-  if (ranks.size > 1) found.push_back({"ranks", str(ranks.size), str(ranks.on_host, " on this host")});
-  if (config.json) {
-    out(as_json(found, checks, ranks));
-  } else {
-    out(as_text(found) + (checks.empty() ? "" : as_table(checks)) + as_table(ranks));
-  }
-  return right && std::ranges::all_of(checks, &DeviceCheck::ok) ? kDone : kNumeric;
+  const std::vector<Finding> found = findings();
+  out(config.json ? as_json(found, checks) : as_text(found) + (checks.empty() ? "" : as_table(checks)));
+  return std::ranges::all_of(checks, &DeviceCheck::ok) ? kDone : kNumeric;
 }
 
 }  // namespace ucas

@@ -10,7 +10,7 @@
 #include "cli/options/train_options.h"
 #include "core/metrics.h"
 #include "methods/registry.h"
-#include "report/causes/cause.h"
+#include "report/signs.h"
 
 namespace ucas {
 
@@ -29,8 +29,8 @@ OrderedJson metrics_json() {
   for (const MethodRow& row : method_rows()) {
     for (const Metric* metric : row.metrics) methods[row.name].push_back(json_of(*metric));
   }
-  for (const CauseKind& kind : cause_kinds()) {
-    causes.push_back({{"title", kind.title}, {"alarm", kind.alarm}, {"metric", kind.key}, {"when", when_of(kind)}});
+  for (const SignRow& row : sign_rows()) {
+    causes.push_back({{"title", row.title}, {"metric", row.rules[0].key}, {"when", when_of(row)}});
   }
   return {{"format", "ucas-metrics-1"}, {"sections", sections}, {"methods", methods}, {"causes", causes}};
 }

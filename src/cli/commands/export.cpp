@@ -1,6 +1,5 @@
 // `ucas export`: a checkpoint of a run as a directory for others: the model's files, a card, results.
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "base/error.h"
@@ -10,9 +9,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/gguf_export.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/results/card_check.h"
 #include "hf/adapter.h"
 #include "hf/hub.h"
 #include "records/run/manifest.h"
@@ -23,20 +20,12 @@ namespace ucas {
 
 namespace {
 
-enum class ExportFormat { safetensors, gguf };
-constexpr std::array<const char*, 2> names(ExportFormat) { return {"safetensors", "gguf"}; }
-
 struct ExportOptions {
   std::string out, name, base_model, license;
-  ExportFormat format = ExportFormat::safetensors;
-  GgufStorage gguf_type = GgufStorage::f16;
   int64_t step = 0;
   std::vector<std::string> evaluations, hub, train_data;
   void fields(Fields& f) {
     f.field("out", out, "directory to create");
-    f.choice("format", format, "format of the model: the checkpoint's own files, or one GGUF file for llama.cpp");
-    f.choice("gguf_type", gguf_type,
-             "type of matrices with --format gguf; q8_0 falls back to f16 where a row is no multiple of 32");
     f.field("step", step, Range{0, 1e9}, "step of the checkpoint to export; 0 = the newest complete checkpoint");
     f.field("name", name, "model name; empty = the directory's name");
     f.field("base_model", base_model, "base model on the hub, ORG/NAME");
@@ -84,44 +73,40 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
                             : "no whole checkpoint yet"));
 }
 
-// An evaluation of exactly these files, by its run card.
-bool is_of(const Card& card, const std::vector<CardFile>& files) {
-  return std::ranges::all_of(files, [&](const CardFile& file) {
-    return std::ranges::any_of(card.model_files, [&](const CardFile& known) {
-      return known.name == file.name && known.sha256 == file.sha256;
-    });
-  });
+// An evaluation of exactly these files.
+bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
+  return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
+           return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
+         });
 }
 
-std::vector<CardedEvaluation> evaluations_of(const std::string& run, const std::vector<std::string>& others,
-                                             const std::vector<CardFile>& files) {
-  std::vector<CardedEvaluation> found;
+std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::vector<std::string>& others,
+                                             const std::vector<ModelFile>& files) {
+  std::vector<EvaluatedWeights> found;
   std::vector<std::string> folders = {run};
   folders.insert(folders.end(), others.begin(), others.end());
   for (const std::string& folder : folders) {
-    size_t before = found.size();
-    const std::string eval = path_join(folder, "eval");
-    for (const std::string& name : is_directory(eval) ? carded_evaluations(folder) : Words{}) {
-      const Card card = read_card(path_join(eval, name + ".card.json"));
-      std::vector<std::string> missing, remarks;
-      if (is_of(card, files)) found.push_back({read_evaluation(eval, name, missing, remarks), card.made});
+    const size_t before = found.size();
+    const RunRecord record = read_run(folder);
+    for (const EvalRecord& evaluation : record.evaluations) {
+      if (is_of(evaluation, files)) found.push_back({evaluation, record.environment("started")});
     }
     if (found.size() > before || folder == run) continue;
     throw Error(ErrorKind::path,
                 str(printable(folder, 400),
-                    ": no evaluation of these weights: expected eval/NAME.card.json that names the SHA-256 of "
-                    "this checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
+                    ": no evaluation of these weights: expected eval/NAME.json that names the SHA-256 of this "
+                    "checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
   }
   return found;
 }
 
 // What --hub says, and what embedded benchmarks say of themselves.
 std::map<std::string, std::string> hub_ids(const std::vector<std::string>& said,
-                                           const std::vector<CardedEvaluation>& evaluations) {
+                                           const std::vector<EvaluatedWeights>& evaluations) {
   std::map<std::string, std::string> ids;
   const std::vector<std::string> embedded = embedded_stems("benchmarks/");
   std::vector<std::string> sources;
-  for (const CardedEvaluation& e : evaluations) {
+  for (const EvaluatedWeights& e : evaluations) {
     for (const auto& [source, numbers] : e.figures.by_source) {
       sources.push_back(source);
       if (e.figures.suite.empty() || std::ranges::find(embedded, source) == embedded.end()) continue;
@@ -142,35 +127,6 @@ std::map<std::string, std::string> hub_ids(const std::vector<std::string>& said,
   return ids;
 }
 
-// OUT/NAME-F16.gguf, as such files are called on the hub.
-std::string gguf_file_of(const std::string& directory, const std::string& name, GgufStorage storage) {
-  std::string file = name, type = word_of(storage);
-  std::ranges::replace(file, '/', '-');
-  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
-  return path_join(directory, str(file, "-", type, ".gguf"));
-}
-
-// A checkpoint that is no run's, as one file.
-int export_checkpoint(const ExportOptions& options, const std::string& directory) {
-  const std::string name = options.name.empty() ? short_path(options.out, 1) : options.name;
-  OutputDirectory partial(options.out);
-  const std::string file = gguf_file_of(partial.path(), name, options.gguf_type);
-  export_gguf(directory, file, name, options.gguf_type);
-  partial.put_in_place();
-  log(str("export: ", gguf_file_of(options.out, name, options.gguf_type)));
-  return kDone;
-}
-
-void put_model(const ExportOptions& options, const std::string& name, const std::string& checkpoint,
-               const std::string& directory) {
-  if (options.format == ExportFormat::gguf) {
-    return export_gguf(checkpoint, gguf_file_of(directory, name, options.gguf_type), name, options.gguf_type);
-  }
-  for (const std::string& file : list_directory(checkpoint)) {
-    if (file != kStateFolder) copy_file(path_join(checkpoint, file), path_join(directory, file));
-  }
-}
-
 }  // namespace
 
 std::string options_export() { return options_help(ExportOptions{}); }
@@ -179,14 +135,13 @@ int run_export(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
   ExportOptions options;
   ucas::apply(options, line.settings);
-  if (line.positionals.size() != 1)
-    throw Error(ErrorKind::usage,
-                "give one run directory, or with --format gguf a checkpoint; see `ucas export --help`");
+  if (line.positionals.size() != 1) {
+    throw Error(ErrorKind::usage, "give one run directory or adapter; see `ucas export --help`");
+  }
   if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the model goes");
   check_output(options.out);
-  if (const std::string directory = checkpoint_directory(line.positionals[0]);
-      options.format == ExportFormat::gguf && !exists(path_join(directory, "config.toml"))) {
-    return export_checkpoint(options, directory);
+  if (const std::string adapter = checkpoint_directory(line.positionals[0]); is_adapter(adapter)) {
+    return run_in_engine("merge", {adapter, options.out});
   }
   const RunDirectory run = RunDirectory::watch(line.positionals[0]);
   ModelCard card;
@@ -213,11 +168,13 @@ int run_export(const Words& words) {
   card.hub_of = hub_ids(options.hub, card.evaluations);
 
   OutputDirectory partial(options.out);
-  put_model(options, card.name, checkpoint, partial.path());
+  for (const std::string& file : list_directory(checkpoint)) {
+    if (file != kStateFolder) copy_file(path_join(checkpoint, file), path_join(partial.path(), file));
+  }
   write_file(path_join(partial.path(), "README.md"), model_card(card, record));
   const std::string results = path_join(partial.path(), ".eval_results");
   int64_t written = 0;
-  for (const CardedEvaluation& e : card.evaluations) {
+  for (const EvaluatedWeights& e : card.evaluations) {
     const std::string text = eval_results(card, e);
     if (text.empty()) continue;
     make_directories(results);

@@ -8,8 +8,8 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "plan/known_models.h"
-#include "plan/micro_batch.h"
 #include "plan/step_time.h"
 
 namespace ucas {
@@ -62,15 +62,6 @@ PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& optio
   return planned_models(config, found.config);
 }
 
-// What update.shard = "auto" takes, and whether a training takes what is asked for.
-void note_shard(TrainConfig& config, const PlannedModels& models, int64_t memory, PlanHead& head) {
-  if (std::string decided = decide_shard(config, models, memory); !decided.empty())
-    head.notes.push_back(std::move(decided));
-  const std::string why = why_not_by_weights(config, models);
-  if (config.update.shard == Shard::weights && models.ranks > 1 && !why.empty())
-    head.notes.push_back(str("update.shard = \"weights\": ucas train refuses it here: ", why));
-}
-
 // Takes the settings out that are this command's own.
 PlanOptions own_options(std::vector<Setting>& settings) {
   PlanOptions options;
@@ -99,11 +90,11 @@ int run_plan(const Words& words) {
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   TrainConfig config = make_train_config(settings);
   config.validate_settings();
-  if (config.device != "cpu") {
-    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
-                                            ": the memory of the CPU alone is planned; leave device out"));
-  }
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  if (config.device != "cpu" && !on_gpu) {
+    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
+                                            ": --gpu NAME says which GPU to plan for; without it leave device out"));
+  }
   PlanHead head;
   if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
     config.dtype = Dtype::bf16;
@@ -129,7 +120,6 @@ int run_plan(const Words& words) {
   if (on_gpu) models.driver = driver_memory(device, options.gpus, config.update.reduce == Reduce::micro);
   head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
                    options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
-  note_shard(config, models, limits.memory, head);
   const MemoryPlan plan = plan_memory(config, models);
   const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);
@@ -138,7 +128,6 @@ int run_plan(const Words& words) {
   } else {
     out(plan_text(plan, head, limits, lower));
     if (timed) out("\n" + time_text(time, device));
-    if (on_gpu) out(proposal_text(propose_micro_batch(config, models, device), config, device));
   }
   check_plan(plan, config, models, limits);
   return kDone;

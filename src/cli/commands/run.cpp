@@ -8,6 +8,7 @@
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "config/run_evaluation.h"
 #include "config/train_config.h"
 #include "data/problems.h"

@@ -1,14 +1,15 @@
-// ucas verify: grades rows of a file with the grader that training uses.
+// ucas verify: grades rows of a file with the grader that training uses, or a run's stored responses again.
 #include <algorithm>
 #include <array>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
+#include "cli/commands/verify_run.h"
 #include "verify/audit/explain.h"
-#include "verify/audit/verify_audit.h"
 #include "verify/audit/verify_report.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
@@ -17,15 +18,24 @@ namespace ucas {
 
 namespace {
 
-constexpr auto kExtractNames = names(Extract{});
-
-// What --grader may ask for, and the graders that --audit compares.
+// What --grader may ask for of a file, and the graders that --audit compares.
 enum class ComparedGrader { ucas, released_train, strict_numeric };
-constexpr std::initializer_list<const char*> kComparedNames = {"ucas", "released-train", "strict-numeric"};
+constexpr std::array<const char*, 3> names(ComparedGrader) { return {"ucas", "released-train", "strict-numeric"}; }
 constexpr GraderKind kComparedKinds[] = {GraderKind::math, GraderKind::released_train, GraderKind::strict_numeric};
 
 GraderKind kind_of(ComparedGrader compared) { return kComparedKinds[static_cast<size_t>(compared)]; }
-const char* name_of(ComparedGrader compared) { return kComparedNames.begin()[static_cast<size_t>(compared)]; }
+const char* name_of(ComparedGrader compared) { return word_of(compared); }
+
+// One of an enum's names, as an option says it.
+template <class Enum>
+Enum named(const char* option, const std::string& word) {
+  const auto known = names(Enum{});
+  const auto found = std::ranges::find(known, word);
+  if (found != known.end()) return static_cast<Enum>(found - known.begin());
+  const std::vector<std::string> expected(known.begin(), known.end());
+  throw Error(ErrorKind::config, str(option, " ", printable(word, 40), ": expected one of ", join(expected, ", "),
+                                     did_you_mean(word, expected)));
+}
 
 enum class AnswerKind { math, code };
 constexpr std::array<const char*, 2> names(AnswerKind) { return {"math", "code"}; }
@@ -38,7 +48,7 @@ struct VerifyConfig {
   int64_t threads = 0;
   int64_t show = 0;
   BadRows bad_rows = BadRows::stop;
-  ComparedGrader grader = ComparedGrader::ucas;
+  std::string grader = word_of(ComparedGrader::ucas);
   bool audit = false;
   bool explain = false, json = false;
   std::string gold, answer;
@@ -51,9 +61,10 @@ struct VerifyConfig {
     f.field("extract", extract,
             "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
             "<answer>; bare = whole prediction; empty = by the row's \"kind\"");
-    f.choice(
-        "grader", grader, kComparedNames,
-        "grader: this program's verifier, the released reward (last box, equal normal forms), or plain numbers only");
+    f.field("grader", grader,
+            "grader: ucas = this program's verifier, of a run the recorded one; released-train = the released reward "
+            "(last box, equal normal forms); strict-numeric = plain numbers only; of a run also math, letter, numeric, "
+            "countdown, spelling, code");
     f.field("audit", audit, "grade with every grader: rewards, error rates and disagreements");
     f.field(
         "explain", explain,
@@ -70,13 +81,9 @@ struct VerifyConfig {
 
   std::optional<Extract> extract_mode() const {
     if (extract.empty()) return std::nullopt;
-    for (size_t i = 0; i < kExtractNames.size(); ++i) {
-      if (extract == kExtractNames[i]) return static_cast<Extract>(i);
-    }
-    const std::vector<std::string> expected(kExtractNames.begin(), kExtractNames.end());
-    throw Error(ErrorKind::config, str("--extract ", printable(extract, 40), ": expected one of ", join(expected, ", "),
-                                       did_you_mean(extract, expected)));
+    return named<Extract>("--extract", extract);
   }
+  ComparedGrader compared() const { return named<ComparedGrader>("--grader", grader); }
 };
 
 std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> answers, const VerifyConfig& config) {
@@ -93,7 +100,7 @@ std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> a
 
 // ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
 int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
-  if (config.audit || config.explain || config.grader != ComparedGrader::ucas) {
+  if (config.audit || config.explain || config.compared() != ComparedGrader::ucas) {
     throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --audit, --explain and --grader out");
   }
   const auto grader = make_grader(GraderKind::code, {extract.value_or(Extract::lenient), config.code});
@@ -123,9 +130,20 @@ int grade_one(const VerifyConfig& config, std::optional<Extract> extract) {
     for (const std::string& line : to_lines(ucas::explain(answer, Extract::strict))) out(line + "\n");
     return kDone;
   }
-  Verdict verdict = make_grader(kind_of(config.grader))->grade({&answer, 1}).front();
+  Verdict verdict = make_grader(kind_of(config.compared()))->grade({&answer, 1}).front();
   out(str(name_of(verdict.kind), ": ", verdict.reason, "\n"));
   return kDone;
+}
+
+// ucas verify RUN
+int regrade_run(const std::string& run, const VerifyConfig& config, std::optional<Extract> extract) {
+  if (config.audit || config.explain || !config.out.empty() || !config.gold.empty() || !config.answer.empty()) {
+    throw Error(ErrorKind::usage, "verify: of a run, take --grader, --extract, --show and --json alone");
+  }
+  RegradeOptions options{.extract = extract, .json = config.json};
+  if (config.grader != word_of(ComparedGrader::ucas)) options.grader = named<GraderKind>("--grader", config.grader);
+  if (config.show > 0) options.shown = config.show;
+  return verify_run(run, options);
 }
 
 bool says_kind(std::span<const VerifyRow> rows) {
@@ -141,10 +159,13 @@ int run_verify(const Words& words) {
   VerifyConfig config;
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
+  if (line.positionals.size() == 1 && is_directory(line.positionals[0])) {
+    return regrade_run(line.positionals[0], config, extract);
+  }
   if (config.json && (config.audit || config.show > 0 || !config.gold.empty())) {
     throw Error(ErrorKind::usage, "verify: --json is of the summary of a file; leave --audit, --show and --gold out");
   }
-  if (config.explain && (config.audit || config.grader != ComparedGrader::ucas)) {
+  if (config.explain && (config.audit || config.compared() != ComparedGrader::ucas)) {
     throw Error(ErrorKind::usage,
                 "verify: --explain is of this program's own verifier; leave --audit and --grader out");
   }
@@ -160,23 +181,24 @@ int run_verify(const Words& words) {
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
   if (config.kind == AnswerKind::code) return grade_programs(line.positionals[0], config, extract);
-  if (config.audit && (!config.out.empty() || config.grader != ComparedGrader::ucas)) {
+  if (config.audit && (!config.out.empty() || config.compared() != ComparedGrader::ucas)) {
     throw Error(ErrorKind::usage,
                 "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
   }
   const std::string& path = line.positionals[0];
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
-  std::string title = str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
-                          extract           ? word_of(*extract)
-                          : says_kind(rows) ? "by kind"
-                                            : "strict",
-                          config.grader == ComparedGrader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");
+  std::string title =
+      str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
+          extract           ? word_of(*extract)
+          : says_kind(rows) ? "by kind"
+                            : "strict",
+          config.compared() == ComparedGrader::ucas ? "" : str(", grader ", name_of(config.compared())), "\n");
   if (config.audit) {
     out(title + run_audit(rows, answers, config));
     return kDone;
   }
-  Grading grading = grade_rows(*make_grader(kind_of(config.grader)), answers, config.threads);
+  Grading grading = grade_rows(*make_grader(kind_of(config.compared())), answers, config.threads);
   if (!config.out.empty())
     write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
   if (config.json) {

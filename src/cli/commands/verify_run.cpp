@@ -1,103 +1,194 @@
-// `ucas verify-run`: is an evaluation what its card says?
+#include "cli/commands/verify_run.h"
+
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/fields.h"
 #include "base/text/json.h"
-#include "cli/command.h"
-#include "evaluate/results/card_check.h"
+#include "config/train_config.h"
+#include "evaluate/sources/stored_samples.h"
+#include "records/outputs.h"
+#include "records/run/rollouts.h"
+#include "records/run/run_directory.h"
+#include "records/run_record.h"
+#include "verify/version.h"
 
 namespace ucas {
 
 namespace {
 
-struct VerifyRunOptions {
-  std::string data, model, name;
-  int64_t shown = 20;
-  bool json = false;
-  void fields(Fields& f) {
-    f.field("data", data, "directory of the problem files to compare with the run card");
-    f.field(
-        "model", model,
-        "checkpoint directory to compare with the run card; also checks that each text matches the stored token ids");
-    f.field("name", name, "evaluation eval/NAME to check; empty = all evaluations with a run card");
-    f.field("json", json, "print one JSON object with all differences instead of text");
-    f.field("shown", shown, Range{1, 1e6}, "number of differences to list per evaluation");
+// A response with its verdict before and now.
+struct Regraded {
+  std::string id, before, now, answer, gold;
+  int64_t sample = 0;
+};
+
+// An evaluation, or all steps of a training.
+struct RegradedPart {
+  std::string place, by;
+  std::vector<std::string> remarks;
+  int64_t responses = 0;
+  std::vector<Regraded> flips;
+  std::map<std::string, int64_t> kinds;  // "equal -> unequal"
+
+  void add(Regraded response) {
+    ++responses;
+    if (response.before == response.now) return;
+    ++kinds[str(response.before, " -> ", response.now)];
+    flips.push_back(std::move(response));
   }
 };
 
-void report(const std::string& run, const std::string& name, const CardCheck& check, int64_t shown) {
-  out(str(path_join(run, str("eval/", name)), ": card ", check.card, ", ", check.made, ", ucas ", check.version, "\n"));
-  out(str("  checked: ", many(check.problems, "problem"), ", ", many(check.responses, "response"), " graded again, ",
-          many(check.figures, "number"), " computed again, ", grouped(check.hashes),
-          check.hashes == 1 ? " hash" : " hashes",
-          check.decoded > 0 ? str(", ", many(check.decoded, "text"), " decoded again") : "", "\n"));
-  for (const std::string& remark : check.remarks) out(str("  note: ", remark, "\n"));
-  int64_t listed = 0;
-  for (const CardFinding& f : check.findings) {
-    if (listed++ == shown) break;
-    out(str("  DIFFERS ", f.place, ": ", f.field, ": stored ", f.stored, ", found ", f.recomputed, "\n"));
-  }
-  const auto all = static_cast<int64_t>(check.findings.size());
-  if (all > shown) out(str("  and ", grouped(all - shown), " more (--shown N lists more)\n"));
-  out(all == 0 ? "  all as stored\n" : str("  ", many(all, "difference"), "\n"));
+std::string by_words(const RegradeOptions& options) {
+  return str(options.grader ? word_of(*options.grader) : "the recorded grader",
+             options.extract ? str(", ", word_of(*options.extract)) : "");
 }
 
-OrderedJson json_of(const std::string& run, const std::string& name, const CardCheck& check) {
-  OrderedJson object = {{"run", run},
-                        {"name", name},
-                        {"card", check.card},
-                        {"made", check.made},
-                        {"version", check.version},
-                        {"checked",
-                         {{"problems", check.problems},
-                          {"responses", check.responses},
-                          {"figures", check.figures},
-                          {"hashes", check.hashes},
-                          {"decoded", check.decoded}}},
-                        {"as_stored", check.findings.empty()},
-                        {"differences", OrderedJson::array()},
-                        {"notes", check.remarks}};
-  for (const CardFinding& f : check.findings) {
-    object["differences"].push_back(
-        {{"place", f.place}, {"field", f.field}, {"stored", f.stored}, {"found", f.recomputed}});
+bool overridden(const RegradeOptions& options) { return options.grader || options.extract; }
+
+std::string verdict_text(const SampledResponse& response) {
+  return name_of(response.verdict.value_or(VerdictKind::unparseable));
+}
+
+// Stored verdicts are those of the greedy responses and of the first few samples; under another grader all are graded
+// under both.
+RegradedPart regrade(const RunRecord& run, const EvalRecord& evaluation, const RegradeOptions& options) {
+  const std::string folder = path_join(run.path, "eval");
+  RegradedPart part{.place = path_join(folder, evaluation.name), .by = by_words(options)};
+  Asked asked = *evaluation.asked;
+  if (asked.grader_version != kGraderVersion) {
+    part.remarks.push_back(str("graded then by version ", asked.grader_version, " of the grader, now by version ",
+                               kGraderVersion, ": verdicts may differ for that reason alone"));
   }
-  return object;
+  const std::vector<Problem> problems = problems_of(evaluation);
+  EvalConfig config = evaluation.config;
+  config.stored_responses = config.samples;
+  config.bootstrap_draws = 0;  // no interval of it is read
+  std::vector<std::string> compared;
+  const Graders recorded = graders_of(asked, compared);
+  const std::vector<Responses> responses =
+      by_problem(problems, read_outputs(path_join(folder, evaluation.name + ".outputs.jsonl")).outputs, config.greedy,
+                 config.samples, compared);
+  std::vector<ProblemRow> before = evaluation.rows;
+  if (overridden(options)) before = score(problems, responses, recorded, config).rows;
+  for (AskedSet& set : asked.sets) {
+    if (set.grader == GraderKind::choice) continue;  // compared, not read
+    set.grader = options.grader.value_or(set.grader);
+    set.extract = options.extract.value_or(set.extract);
+  }
+  const std::vector<ProblemRow> now = score(problems, responses, graders_of(asked, compared), config).rows;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const std::string gold = join(now[i].gold, " or ");
+    const auto add = [&](const SampledResponse& was, const SampledResponse& is, int64_t sample) {
+      part.add({now[i].id, verdict_text(was), verdict_text(is), is.answer, gold, sample});
+    };
+    if (before[i].greedy && now[i].greedy) add(*before[i].greedy, *now[i].greedy, kGreedySample);
+    const size_t both = std::min(before[i].responses.size(), now[i].responses.size());
+    for (size_t k = 0; k < both; ++k) add(before[i].responses[k], now[i].responses[k], static_cast<int64_t>(k));
+    if (before[i].correct != now[i].correct && both < now[i].responses.size()) {
+      part.remarks.push_back(str(printable(now[i].id, 60), ": ", before[i].correct, " of ", before[i].samples,
+                                 " samples were right, now ", now[i].correct));
+    }
+  }
+  return part;
+}
+
+// The stored steps of a training, by its own settings.
+RegradedPart regrade_rollouts(const RunRecord& run, const RegradeOptions& options) {
+  RegradedPart part{.place = path_join(run.path, "rollouts"), .by = by_words(options)};
+  const RewardConfig reward = make_train_config(read_toml(path_join(run.path, "config.toml"))).reward;
+  if (reward.from_outside() && !options.grader) {
+    part.remarks.push_back(str("not graded: the verdicts are those of ", reward.scorer(), "; name a --grader"));
+    return part;
+  }
+  GraderSetup setup = reward.setup();
+  setup.extract = options.extract.value_or(setup.extract);
+  std::map<std::string, GraderKind> by_source;
+  if (!options.grader) by_source = parse_graders(reward.graders, "reward.graders");
+  const Graders graders = make_graders(options.grader.value_or(reward.grader), by_source, setup);
+  for (const std::string& name : list_directory(part.place)) {
+    if (parse_step_name(name) < 0 || !name.ends_with(".jsonl")) continue;
+    const std::vector<StoredResponse> stored = read_rollouts(path_join(part.place, name), part.remarks);
+    std::vector<Problem> problems(stored.size());
+    std::vector<GradeItem> items;
+    for (size_t i = 0; i < stored.size(); ++i) {
+      problems[i].id = stored[i].problem, problems[i].source = stored[i].source, problems[i].gold = stored[i].gold;
+      items.push_back({&problems[i], stored[i].response});
+    }
+    const std::vector<Verdict> verdicts = grade_all(graders, items);
+    for (size_t i = 0; i < stored.size(); ++i) {
+      if (!stored[i].verdict) continue;
+      const bool cut = !stored[i].finished && reward.truncated == Truncated::wrong;
+      const VerdictKind now = cut && verdicts[i].kind == VerdictKind::equal ? VerdictKind::unequal : verdicts[i].kind;
+      part.add({str("step ", parse_step_name(name), ", ", stored[i].problem), name_of(*stored[i].verdict), name_of(now),
+                verdicts[i].answer, join(stored[i].gold, " or "), stored[i].sample});
+    }
+  }
+  return part;
+}
+
+std::string text_of(const RegradedPart& part, int64_t shown) {
+  std::string text =
+      str(printable(part.place, 400), ": ", many(part.responses, "response"), " graded again by ", part.by, "\n");
+  for (const std::string& remark : part.remarks) text += str("  note: ", remark, "\n");
+  if (part.flips.empty()) return text + "  no verdict flips\n";
+  for (const auto& [kind, count] : part.kinds) text += str("  ", kind, ": ", grouped(count), "\n");
+  int64_t listed = 0;
+  for (const Regraded& r : part.flips) {
+    if (listed++ == shown) break;
+    text += str("    ", printable(r.id, 80), r.sample < 0 ? ", greedy" : str(", sample ", r.sample), ": ", r.before,
+                " -> ", r.now, r.answer.empty() ? "" : str(", read as ", printable(r.answer, 60)), ", right is ",
+                printable(r.gold, 60), "\n");
+  }
+  const auto all = std::ssize(part.flips);
+  return all > shown ? str(text, "    and ", grouped(all - shown), " more (--show N lists more)\n") : text;
+}
+
+OrderedJson json_of(const RegradedPart& part) {
+  OrderedJson json = {{"place", part.place},   {"by", part.by},       {"responses", part.responses},
+                      {"notes", part.remarks}, {"kinds", part.kinds}, {"flips", OrderedJson::array()}};
+  for (const Regraded& r : part.flips) {
+    json["flips"].push_back({{"id", r.id},
+                             {"sample", r.sample},
+                             {"before", r.before},
+                             {"now", r.now},
+                             {"answer", r.answer},
+                             {"gold", r.gold}});
+  }
+  return json;
 }
 
 }  // namespace
 
-std::string options_verify_run() { return options_help(VerifyRunOptions{}); }
-
-int run_verify_run(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
-  VerifyRunOptions options;
-  ucas::apply(options, line.settings);
-  if (line.positionals.empty()) {
-    throw Error(ErrorKind::usage, "verify-run: no run directory given, expected ucas verify-run RUN...");
+int verify_run(const std::string& path, const RegradeOptions& options) {
+  const RunRecord run = read_run(path);
+  std::vector<RegradedPart> parts;
+  for (const EvalRecord& evaluation : run.evaluations) {
+    const std::string outputs = path_join(run.path, str("eval/", evaluation.name, ".outputs.jsonl"));
+    if (evaluation.asked && exists(outputs)) parts.push_back(regrade(run, evaluation, options));
+  }
+  const std::string rollouts = path_join(run.path, "rollouts");
+  if (exists(path_join(run.path, "config.toml")) && is_directory(rollouts) && !list_directory(rollouts).empty()) {
+    parts.push_back(regrade_rollouts(run, options));
+  }
+  if (parts.empty()) {
+    throw Error(ErrorKind::path, str(printable(path, 400),
+                                     ": no stored responses: expected eval/NAME.outputs.jsonl of `ucas evaluate "
+                                     "--out`, or rollouts/ of a training"));
   }
   bool same = true;
-  OrderedJson all = OrderedJson::array();
-  for (const std::string& run : line.positionals) {
-    std::vector<std::string> names = carded_evaluations(run);
-    if (!options.name.empty()) names = {options.name};
-    if (names.empty()) {
-      throw Error(ErrorKind::path, str(run,
-                                       ": no eval/NAME.card.json; expected a run directory with an evaluation by `ucas "
-                                       "evaluate --out`, a demo or a study"));
-    }
-    for (const std::string& name : names) {
-      const CardCheck check = check_card(run, name, {options.data, options.model});
-      if (!options.json) report(run, name, check, options.shown);
-      if (options.json) all.push_back(json_of(run, name, check));
-      same = same && check.findings.empty();
-    }
+  OrderedJson json = {{"run", path}, {"parts", OrderedJson::array()}};
+  for (const RegradedPart& part : parts) {
+    same = same && part.flips.empty();
+    json["parts"].push_back(json_of(part));
+    if (!options.json) out(text_of(part, options.shown));
   }
-  if (options.json) out(json_text(OrderedJson{{"evaluations", all}}, 2) + "\n");
-  return same ? kDone : kDiffers;
+  if (options.json) out(json_text(json, 2) + "\n");
+  return same || overridden(options) ? kDone : kDiffers;
 }
 
 }  // namespace ucas

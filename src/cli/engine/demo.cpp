@@ -12,9 +12,9 @@
 #include "base/terminal/terminal.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "report/report.h"
 #include "report/summary.h"
-#include "study/engine/embedded_base.h"
 #include "study/engine/runs.h"
 
 namespace ucas {

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/engine/demo.h"
+#include "config/config_file.h"
 #include "evaluate/engine/evaluation.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"

@@ -11,6 +11,7 @@
 #include "base/files/hash.h"
 #include "base/str.h"
 #include "compare/groups.h"
+#include "config/config_file.h"
 #include "explain/explain.h"
 #include "methods/registry.h"
 #include "study/engine/plan.h"
@@ -169,7 +170,6 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"rollout.retries", Effect::bookkeeping},
                                                   {"rollout.request_timeout", Effect::bookkeeping},
                                                   {"rollout.patience", Effect::bookkeeping},
-                                                  {"rollout.weight_sync", Effect::bookkeeping},
                                                   {"rollout.weight_sync_tolerance", Effect::bookkeeping},
                                                   {"reward.command_seconds", Effect::bookkeeping},
                                                   {"reward.overlong_buffer", Effect::size},
@@ -184,19 +184,12 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.test_freq", Effect::procedure},
                                                   {"train.val_before_train", Effect::procedure},
                                                   {"train.val_n", Effect::procedure},
-                                                  {"train.val_temperature", Effect::procedure},
                                                   {"train.best_metric", Effect::procedure},
-                                                  {"train.patience", Effect::size},
-                                                  {"train.stop_when", Effect::size},
                                                   {"train.stored_prompts", Effect::bookkeeping},
                                                   {"train.stored_responses", Effect::bookkeeping},
                                                   {"train.stored_signals", Effect::bookkeeping},
-                                                  {"train.stored_signal_tokens", Effect::bookkeeping},
-                                                  {"train.tensorboard", Effect::bookkeeping},
                                                   {"train.track", Effect::bookkeeping},
-                                                  {"train.track_project", Effect::bookkeeping},
                                                   {"train.watchdog", Effect::bookkeeping},
-                                                  {"train.watchdog_end", Effect::bookkeeping},
                                                   {"train.max_hours", Effect::bookkeeping}};
   for (const FieldValue& field : fields_of(TrainConfig{})) {
     auto at = expected.find(field.key);

@@ -8,10 +8,8 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
-#include "model/gemm/row_check.h"
+#include "model/gemm/gemm.h"
 #include "rollout/policy.h"
-#include "sharding/ranks.h"
-#include "sharding/ranks_check.h"
 #include "train/update/gpu_check.h"
 
 namespace ucas {
@@ -26,7 +24,7 @@ struct EngineCommand {
 #define UCAS_RUN_plain(name)
 #define UCAS_RUN_engine(name) {#name, run_##name},
 #define UCAS_ROW(name, where, group, brief, summary) UCAS_RUN_##where(name)
-constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW)};
+constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW){"merge", run_merge}};
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -64,25 +62,8 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
 
 extern "C" void ucas_engine_check_device(const std::string* device, std::vector<ucas::DeviceCheck>* rows) {
   ucas::with_own_errors([&] {
-    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device), true)) {
-      rows->push_back({f.what, f.difference, f.bound, f.share, f.limit, f.ok()});
-    }
-  });
-}
-
-// f32 of which each rank owns a part: 64 MiB, for a GPU's links; 8 MiB on CPUs.
-constexpr int64_t kRanksElements = int64_t{1} << 24, kRanksElementsOnCpu = int64_t{1} << 21;
-
-extern "C" void ucas_engine_check_ranks(const std::string* device, ucas::RanksReport* report) {
-  ucas::with_own_errors([&] {
-    const std::unique_ptr<ucas::Ranks> ranks = ucas::open_ranks();
-    report->rank = ranks->rank(), report->size = ranks->size(), report->on_host = ranks->place().on_host;
-    if (ranks->alone()) return;
-    const std::string own = ucas::device_of_rank(*device, ranks->place().local, ucas::visible_cuda_devices());
-    const at::Device at = ranks->together("the device", [&] { return ucas::parse_device(own); });
-    for (const ucas::RanksFinding& f :
-         ucas::check_ranks(*ranks, at, at.is_cpu() ? kRanksElementsOnCpu : kRanksElements)) {
-      report->rows.push_back({f.what, f.bytes, f.seconds, f.ok});
+    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device))) {
+      rows->push_back({f.what, f.difference, f.bound, f.ok()});
     }
   });
 }

@@ -19,13 +19,12 @@
 #include "evaluate/results/table.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"
-#include "records/card.h"
 #include "records/run/run_directory.h"
 #include "rollout/policy.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
 #include "train/state/fingerprint.h"
-#include "verify/audit/unreadable.h"
+#include "verify/audit/explain.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -242,11 +241,8 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
     print_tables(plan, results);
   }
   if (!options.out.empty()) {
-    for (const std::string& label : labels) {
-      log(str(label, ": card ", card_name(path_join(path_join(options.out, label), "eval"), plan.name)));
-    }
     log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
-            plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));
+            plan.name, ".json, .jsonl, .outputs.jsonl"));
   }
   return kDone;
 }

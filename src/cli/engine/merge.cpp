@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "config/policy_options.h"
 #include "hf/adapter.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
@@ -13,26 +12,15 @@
 
 namespace ucas {
 
+// `ucas export ADAPTER --out OUT`: the words are these two.
 int run_merge(const Words& words) {
-  const PolicyLine line = read_policy_line(words, {});
-  MergeOptions options;
-  ucas::apply(options, line.settings);
-  if (line.positionals.size() != 1)
-    throw Error(ErrorKind::usage, "give one adapter directory; see `ucas merge --help`");
-  if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the whole checkpoint goes");
-  const std::string directory = checkpoint_directory(line.positionals[0]);
-  if (!find_adapter(directory)) {
-    throw Error(ErrorKind::path, str(printable(directory, 400),
-                                     ": no adapter_config.json there: expected the directory of a "
-                                     "PEFT adapter"));
-  }
-  check_output(options.out);
+  const std::string &directory = words[0], &out = words[1];
   std::unique_ptr<Model> model = load_model(directory, at::kCPU, inference(Dtype::f32));
   model = model->merged();
-  OutputDirectory partial(options.out);
+  OutputDirectory partial(out);
   save_model(*model, partial.path(), directory_with(directory, "tokenizer.json"));
   partial.put_in_place();
-  log(str("merge: ", options.out, ": ", grouped(model->config().parameter_count()), " parameters in ",
+  log(str("export: ", out, ": ", grouped(model->config().parameter_count()), " parameters in ",
           model->config().torch_dtype));
   return kDone;
 }

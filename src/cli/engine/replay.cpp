@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/options/replay_options.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 

@@ -20,7 +20,7 @@
 #include "hf/hub.h"
 #include "rollout/policy.h"
 #include "sharding/agreement.h"
-#include "text/unencodable.h"
+#include "text/stop_texts.h"
 #include "train/state/fingerprint.h"
 
 namespace ucas {

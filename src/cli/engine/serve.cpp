@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/options/serve_options.h"
+#include "config/policy_options.h"
 #include "config/prompt_choice.h"
 #include "data/prompts/templates.h"
 #include "hf/adapter.h"
@@ -29,6 +29,18 @@ std::string own_name(std::string directory) {
   return directory.substr(directory.find_last_of('/') + 1);
 }
 
+// A file that holds a key often ends with a line break.
+std::string asked_key() {
+  const char* key = std::getenv("UCAS_API_KEY");
+  if (key == nullptr) return "";
+  const std::string text(trim(key));
+  if (text.empty()) {
+    throw Error(ErrorKind::usage,
+                "UCAS_API_KEY is empty; set a key, or unset it to serve anyone who can reach the port");
+  }
+  return text;
+}
+
 }  // namespace
 
 int run_serve(const Words& words) {
@@ -37,8 +49,7 @@ int run_serve(const Words& words) {
   const std::string &asked = line.positionals[0], directory = checkpoint_directory(asked);
   ServeOptions options;
   ucas::apply(options, line.settings);
-  const char* key = std::getenv("UCAS_API_KEY");
-  ServedAs as{.name = options.served_model.empty() ? own_name(asked) : options.served_model, .key = key ? key : ""};
+  ServedAs as{.name = options.served_model.empty() ? own_name(asked) : options.served_model, .key = asked_key()};
   const std::string tokenizer = directory_with(directory, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "");
   if (chosen != options.prompt_template) {

@@ -27,12 +27,17 @@ inline std::string as_said_by(int64_t rank, const std::string& message) {
 template <class Work>
 int speaking_once(Work work) {
   const int64_t rank = rank_of_environment();
-  const LogSink before = rank > 0 ? set_log_sink([](LogLevel, const std::string&) {}) : LogSink();
+  LogSink before;
   std::shared_ptr<Ranks> ranks;
+  const auto mute = [&] {
+    if (rank > 0) before = set_log_sink([](LogLevel, const std::string&) {});
+  };
   try {
     ranks = open_ranks();
+    mute();
     return work(ranks);
   } catch (const AgreedError&) {
+    mute();
     throw;
   } catch (const Error& error) {
     if (ranks && error.kind() != ErrorKind::ranks) ranks->tell_failure(error.what());

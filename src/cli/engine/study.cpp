@@ -8,7 +8,6 @@
 #include "hf/hub.h"
 #include "study/engine/plan.h"
 #include "study/engine/runner.h"
-#include "study/jobs.h"
 
 namespace ucas {
 
@@ -17,7 +16,6 @@ int run_study(const Words& words) {
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "ucas study STUDY.toml [--key value ...]; see --help");
   const std::string only = take_option(line.settings, "only");
-  const bool worker = !take_option(line.settings, "worker").empty();
   const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });
   std::erase_if(line.settings, [](const Setting& s) { return s.key == "check"; });
   Study study = read_study(line.positionals[0], line.settings);
@@ -27,7 +25,6 @@ int run_study(const Words& words) {
   }
   resolve_hub_names(study.config);
   install_stop_signals();
-  if (worker) end_with_parent();
   return only.empty() ? run_study(std::move(study), words) : run_one_of(std::move(study), words, only);
 }
 

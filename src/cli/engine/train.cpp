@@ -16,9 +16,9 @@
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"
+#include "config/config_file.h"
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
-#include "hf/reasoning_gym.h"
 #include "progress/train_progress.h"
 #include "train/loop/trackers.h"
 #include "train/loop/trainer.h"
@@ -37,7 +37,7 @@ std::string command_text(const Words& words) {
 int train_to_the_end(Training training, TrainObserver& observer) {
   std::optional<Trackers> trackers;
   if (training.ranks->leads()) {
-    trackers.emplace(training.config.train.track, training.run.path(), training.config.train.track_project);
+    trackers.emplace(training.config.train.track, training.run.path());
   }
   const int code = Trainer(training).run(observer);
   trackers.reset();

@@ -9,7 +9,7 @@
 #include "base/terminal/log.h"
 #include "data/prompts/chat.h"
 #include "data/prompts/few_shot.h"
-#include "text/unencodable.h"
+#include "text/stop_texts.h"
 
 namespace ucas {
 

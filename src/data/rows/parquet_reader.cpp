@@ -20,7 +20,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "base/text/json_memory.h"
 
 namespace ucas {
 

@@ -1,5 +1,5 @@
-// The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, one line for people). A row
-// without its make_KIND_task() fails to link.
+// The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random
+// streams, one line for people). A row without its make_KIND_task() fails to link.
 #pragma once
 
 #include <array>
@@ -10,25 +10,23 @@
 #include "data/tasks/task.h"
 
 // grader: verify/registry.h; with extract = lenient
-#define UCAS_TEXT_TASKS(X)                                                                                    \
-  X(word_problems, "word-problems", "math", "a sentence or two about things that are bought, lost or shared") \
-  X(arithmetic, "arithmetic", "math", "two numbers to add, subtract or multiply")                             \
-  X(sums, "sums", "math", "a chain of numbers to add and subtract")                                           \
-  X(letter_counting, "letter-counting", "math", "how often a letter occurs in a made-up word")                \
-  X(spelling, "spelling", "spelling", "a made-up word to spell backward")                                     \
-  X(countdown, "countdown", "countdown", "an expression that reaches a target and uses each given number exactly once")
+#define UCAS_TEXT_TASKS(X)                                                                                       \
+  X(word_problems, "word-problems", "math", 0, "a sentence or two about things that are bought, lost or shared") \
+  X(sums, "sums", "math", 2, "a chain of numbers to add and subtract")                                           \
+  X(countdown, "countdown", "countdown", 5,                                                                      \
+    "an expression that reaches a target and uses each given number exactly once")
 
 namespace ucas {
 
-#define UCAS_DECLARE(kind, name, grader, about) std::unique_ptr<TextTask> make_##kind##_task();
+#define UCAS_DECLARE(kind, name, grader, stream, about) std::unique_ptr<TextTask> make_##kind##_task();
 UCAS_TEXT_TASKS(UCAS_DECLARE)
 #undef UCAS_DECLARE
 
-#define UCAS_KIND(kind, name, grader, about) kind,
+#define UCAS_KIND(kind, name, grader, stream, about) kind,
 enum class TextTaskKind : uint8_t { UCAS_TEXT_TASKS(UCAS_KIND) };
 #undef UCAS_KIND
 
-#define UCAS_NAME(kind, name, grader, about) name,
+#define UCAS_NAME(kind, name, grader, stream, about) name,
 constexpr auto names(TextTaskKind) { return std::to_array<const char*>({UCAS_TEXT_TASKS(UCAS_NAME)}); }
 #undef UCAS_NAME
 

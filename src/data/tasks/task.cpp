@@ -21,11 +21,15 @@ const char* word_of_split(Split split) {
 
 constexpr int kExamplesStream = 3;  // the splits are 0 .. 2
 
+#define UCAS_STREAM(kind, name, grader, stream, about) stream,
+constexpr uint64_t kStreams[] = {UCAS_TEXT_TASKS(UCAS_STREAM)};
+#undef UCAS_STREAM
+
 // A stream for each task, difficulty and file: the count of one file does not change another.
 std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count, int file) {
   const std::unique_ptr<TextTask> task = make_text_task(kind);
-  const uint64_t stream = 0x7e47 + 1000 * static_cast<uint64_t>(kind) + 10 * static_cast<uint64_t>(options.difficulty) +
-                          static_cast<uint64_t>(file);
+  const uint64_t stream = 0x7e47 + 1000 * kStreams[static_cast<size_t>(kind)] +
+                          10 * static_cast<uint64_t>(options.difficulty) + static_cast<uint64_t>(file);
   Rng rng(static_cast<uint64_t>(options.seed), stream);
   std::vector<TextProblem> problems;
   std::unordered_set<std::string> seen;
@@ -97,23 +101,6 @@ std::string in_order(std::vector<int64_t> numbers) {
 int64_t between(int64_t low, int64_t high, Rng& rng) { return low + rng.below(high - low + 1); }
 
 // Consonants and vowels in turn. No c, j, q, w, x, y: words that one stumbles over are rare without them.
-std::string made_up_word(int64_t letters, Rng& rng) {
-  constexpr std::string_view kConsonants = "bdfghklmnprstvz", kVowels = "aeiou";
-  constexpr std::string_view kAvoided[] = {"tit", "dik", "kok", "kum", "pis", "pus",
-                                           "tur", "nip", "nig", "fag", "fuk", "rap"};
-  while (true) {
-    std::string word;
-    const int64_t first = letters > 3 ? rng.below(2) : 0;  // what it begins with
-    for (int64_t i = 0; i < letters; ++i) {
-      const std::string_view from = (i + first) % 2 == 0 ? kConsonants : kVowels;
-      word += from[static_cast<size_t>(rng.below(static_cast<int64_t>(from.size())))];
-    }
-    const bool avoided =
-        std::ranges::any_of(kAvoided, [&](std::string_view part) { return word.find(part) != std::string::npos; });
-    if (!avoided) return word;
-  }
-}
-
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
   return draw(kind, options, split, count, static_cast<int>(split));
 }
@@ -151,8 +138,8 @@ TextTaskKind text_task_called(const std::string& name) {
 
 std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
   switch (kind) {
-#define UCAS_MAKE(kind, name, grader, about) \
-  case TextTaskKind::kind:                   \
+#define UCAS_MAKE(kind, name, grader, stream, about) \
+  case TextTaskKind::kind:                           \
     return make_##kind##_task();
     UCAS_TEXT_TASKS(UCAS_MAKE)
 #undef UCAS_MAKE
@@ -161,14 +148,14 @@ std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
 }
 
 const char* grader_of(TextTaskKind kind) {
-#define UCAS_GRADER(kind, name, grader, about) grader,
+#define UCAS_GRADER(kind, name, grader, stream, about) grader,
   constexpr const char* kGraders[] = {UCAS_TEXT_TASKS(UCAS_GRADER)};
 #undef UCAS_GRADER
   return kGraders[static_cast<size_t>(kind)];
 }
 
 const char* about(TextTaskKind kind) {
-#define UCAS_ABOUT(kind, name, grader, about) about,
+#define UCAS_ABOUT(kind, name, grader, stream, about) about,
   constexpr const char* kAbout[] = {UCAS_TEXT_TASKS(UCAS_ABOUT)};
 #undef UCAS_ABOUT
   return kAbout[static_cast<size_t>(kind)];

@@ -51,8 +51,6 @@ std::string filled(std::string_view text, std::span<const std::pair<std::string_
 // "3 12 40" of {40, 3, 12}: the numbers of a question, whatever their order.
 std::string in_order(std::vector<int64_t> numbers);
 int64_t between(int64_t low, int64_t high, Rng& rng);  // both ends included
-// A word of no language, such as "lanor", that can be spoken.
-std::string made_up_word(int64_t letters, Rng& rng);
 
 struct TextTaskOptions {
   int64_t difficulty = 1;
@@ -63,7 +61,7 @@ struct TextTaskOptions {
 
   void fields(Fields& f) {
     f.field("difficulty", difficulty, Range{1, static_cast<double>(kHardest)},
-            "difficulty of tasks for pretrained models: larger numbers, more steps, longer words");
+            "difficulty of tasks for pretrained models: larger numbers, more steps");
     f.field("seed", seed, Range{0, 9e15}, "random seed of the task");
     f.field("count_train", count_train, Range{1, 1e6}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");

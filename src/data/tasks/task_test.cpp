@@ -97,7 +97,7 @@ TEST(text_tasks, splits_share_no_form_and_no_numbers) {
 
 // Countdown lists its numbers in any order and form, so that they are looked up in the question itself.
 TEST(text_tasks, numbers_are_those_of_the_question) {
-  for (const TextTaskKind task : {TextTaskKind::word_problems, TextTaskKind::arithmetic, TextTaskKind::sums}) {
+  for (const TextTaskKind task : {TextTaskKind::word_problems, TextTaskKind::sums}) {
     for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
       for (const TextProblem& problem : draw_problems(task, {.difficulty = difficulty}, Split::train, 200)) {
         EXPECT_EQ(in_order(numbers_in(problem.text)), problem.numbers) << problem.text;
@@ -108,7 +108,7 @@ TEST(text_tasks, numbers_are_those_of_the_question) {
 
 // Worked out from the question's own words, not by the generator.
 TEST(text_tasks, answers_of_sums_are_right) {
-  for (const TextTaskKind task : {TextTaskKind::arithmetic, TextTaskKind::sums}) {
+  for (const TextTaskKind task : {TextTaskKind::sums}) {
     for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
       for (const TextProblem& problem : draw_problems(task, {.difficulty = difficulty}, Split::test, 150)) {
         static const std::regex expression("[0-9]+( [+*-] [0-9]+)+");
@@ -125,34 +125,6 @@ TEST(text_tasks, answers_of_sums_are_right) {
       }
     }
   }
-}
-
-TEST(text_tasks, letters_are_counted_and_reversed_rightly) {
-  static const std::regex quoted("\"([a-z]+)\"");
-  std::map<std::string, int> counts;
-  for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
-    for (const TextProblem& problem :
-         draw_problems(TextTaskKind::letter_counting, {.difficulty = difficulty}, Split::train, 150)) {
-      std::vector<std::string> words;
-      for (std::sregex_iterator it(problem.text.begin(), problem.text.end(), quoted), end; it != end; ++it) {
-        words.push_back((*it)[1]);
-      }
-      ASSERT_EQ(words.size(), 2u) << problem.text;
-      if (words[0].size() > 1) std::swap(words[0], words[1]);
-      EXPECT_EQ(static_cast<int64_t>(words[1].size()), 3 + difficulty);
-      EXPECT_EQ(str(std::ranges::count(words[1], words[0][0])), problem.answer) << problem.text;
-      ++counts[problem.answer];
-    }
-    for (const TextProblem& problem :
-         draw_problems(TextTaskKind::spelling, {.difficulty = difficulty}, Split::train, 150)) {
-      std::smatch word;
-      ASSERT_TRUE(std::regex_search(problem.text, word, quoted)) << problem.text;
-      const std::string text = word[1];
-      EXPECT_EQ(std::string(text.rbegin(), text.rend()), problem.answer) << problem.text;
-      EXPECT_NE(text, problem.answer);
-    }
-  }
-  EXPECT_GT(counts["2"], 100);  // of 600
 }
 
 // One question of each kind of word problem, by hand.
@@ -289,7 +261,7 @@ TEST(text_tasks, a_seed_gives_the_same_problems_and_another_seed_others) {
 TEST(text_tasks, a_count_that_cannot_be_met_leaves_nothing_behind) {
   const ucas::testing::TemporaryDirectory place;
   const std::string directory = path_join(place.path(), "task");
-  EXPECT_THROW(write_text_task(directory, TextTaskKind::spelling, {.count_test = 1000000}), Error);
+  EXPECT_THROW(write_text_task(directory, TextTaskKind::sums, {.count_test = 100000}), Error);
   EXPECT_FALSE(exists(directory));
 }
 

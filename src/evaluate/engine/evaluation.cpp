@@ -14,7 +14,6 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "evaluate/chosen_on.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
@@ -24,11 +23,12 @@
 #include "hf/adapter.h"
 #include "hf/model_config.h"
 #include "kernels/dispatch.h"
-#include "records/card.h"
+#include "records/asked.h"
 #include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
+#include "verify/version.h"
 
 namespace ucas {
 
@@ -65,20 +65,20 @@ RunEnvironment this_machine(const EvaluationPlan& plan) {
 }
 
 // Those that decide what the model says: its own, and of an adapter's directory its base's.
-std::vector<CardFile> model_files(const std::string& directory) {
-  std::vector<CardFile> files = hash_model_files(directory);
+std::vector<ModelFile> model_files(const std::string& directory) {
+  std::vector<ModelFile> files = hash_model_files(directory);
   const std::string base = base_directory(directory);
   if (!exists(path_join(directory, kAdapterConfig))) return files;
-  for (CardFile& file : hash_model_files(base)) {
+  for (ModelFile& file : hash_model_files(base)) {
     file.name = str("base/", file.name);
     files.push_back(std::move(file));
   }
   return files;
 }
 
-std::string hash_of(const std::vector<CardFile>& files) {
+std::string hash_of(const std::vector<ModelFile>& files) {
   std::string text;
-  for (const CardFile& file : files) text += str(file.name, " ", file.size, " ", file.sha256, "\n");
+  for (const ModelFile& file : files) text += str(file.name, " ", file.size, " ", file.sha256, "\n");
   return hash_of_text(text);
 }
 
@@ -95,9 +95,8 @@ struct Origin {
   ResponseSource& source;
   std::string model;  // directory, address or file
   std::string hash;   // of what decides the responses
-  std::vector<CardFile> files;
-  std::string kind;  // CardInput::origin
-  std::map<std::string, std::string> facts;
+  std::vector<ModelFile> files;
+  std::string kind;        // Asked::origin
   int64_t parameters = 0;  // 0: not known
 };
 
@@ -115,20 +114,6 @@ void write_evaluated_environment(const EvaluationPlan& plan, const Origin& origi
   if (!origin.kind.empty()) environment.device = origin.kind;
   make_directories(run);
   write_environment(file, environment);
-}
-
-CardInput card_input(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
-                     const std::string& keys) {
-  CardInput card{.machine = this_machine(plan),
-                 .model = origin.model,
-                 .origin = origin.kind,
-                 .served = origin.facts,
-                 .model_files = origin.files,
-                 .suite = prepared.suite,
-                 .keys = keys,
-                 .benchmarks = prepared.card};
-  if (!origin.kind.empty()) card.machine.device = origin.kind;
-  return card;
 }
 
 OutputSettings output_settings(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
@@ -177,10 +162,9 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
   }
   make_directories(directory);
   write_evaluated_environment(plan, origin, run, input.label);
-  const CardInput card = card_input(plan, prepared, origin, keys);
   const std::string outputs = path_join(directory, file);
   OutputJournal journal(outputs, output_settings(plan, prepared, origin, keys));
-  for (const char* kind : {".json", ".card.json", ".outputs.json"}) {  // and their .jsonl
+  for (const char* kind : {".json", ".outputs.json"}) {  // and their .jsonl
     remove_leftovers(directory, plan.name + kind);
   }
   input.journal = &journal;
@@ -188,8 +172,13 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
   EvalRecord result = evaluate(origin.source, prepared.graders, input, config);
   if (!result.complete) stopped(outputs);
   result.graded_by = prepared.graded_by;
+  result.asked = Asked{.version = version(),
+                       .grader_version = kGraderVersion,
+                       .origin = origin.kind,
+                       .keys = keys,
+                       .model_files = origin.files,
+                       .sets = prepared.asked};
   write_evaluation(result, directory, plan.name);
-  write_card(card, result, prepared.problems, directory, plan.name);
   return result;
 }
 
@@ -223,7 +212,6 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   }
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
-  if (const std::string flattered = chosen_on(model, prepared.problems); !flattered.empty()) warn(flattered);
   const std::unique_ptr<Rollouter> sampler = plan.sampler ? plan.sampler(engine)
                                              : plan.environment.some()
                                                  ? with_environment(engine, plan.environment, tokenizer)
@@ -280,9 +268,7 @@ EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& addres
   for (size_t i = 0; as_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
   for (const EvalSource& source : prepared.sources) ask.stop_texts[source.name] = source.stop_texts;
   ServedSource source(served, options, ask);
-  Origin origin{.source = source, .model = served.address, .kind = "server", .facts = served.facts()};
-  origin.facts["api"] = word_of(options.api);
-  origin.facts["prompts"] = as_ids && tokenizer ? "ids" : "text";
+  Origin origin{.source = source, .model = served.address, .kind = "server"};
   origin.hash = hash_of_text(str("server\n", served.name, "\n", word_of(options.api)));
   return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
@@ -336,9 +322,8 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
           drawn ? str(", ", fewest, " responses each") : ""));
   GivenSource source(given, of, prepared);
   Origin origin{.source = source, .model = path, .kind = "file"};
-  origin.facts["kind"] = given.kind;
   if (!run.empty()) {
-    origin.files = {card_file(path, path)};
+    origin.files = {{path, file_size(path), sha256_of_file(path)}};
     origin.hash = hash_of(origin.files);
   }
   input.show_progress = false;
@@ -377,8 +362,7 @@ void follow_evaluation(const EvaluationPlan& plan, const std::string& model, Ran
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step) {
   const std::string file = path_join(run, str("eval/", plan.name));
-  // A kill between figures and card leaves the responses: made good in no time.
-  if (exists(file + ".json") && (exists(file + ".card.json") || !exists(file + ".outputs.jsonl"))) return;
+  if (exists(file + ".json")) return;
   const EvalRecord result = evaluate_model(plan, model, run, label, step);
   log(str(plan.name, ": greedy ", result.greedy.known() ? percent(result.greedy.value) : "-", ", sampled ",
           result.mean_at.empty() ? "-" : percent(result.mean_at.back().share.value), ", ", fixed(result.length, 1),

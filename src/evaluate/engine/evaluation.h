@@ -1,7 +1,7 @@
 // One model on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies share. The
 // model is a checkpoint, or where plan.model.by says so, behind a server or known by its responses in a file.
 //   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
-//   RUN/eval/NAME.jsonl, .json    problems and figures        RUN/eval/NAME.card.json   the run card
+//   RUN/eval/NAME.jsonl, .json    problems and figures
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ void PreparedProblems::add_suite() {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
     const PromptSettings prompting = prompt_settings(plan_.model, command(), benchmark, of_name);
-    add(std::move(all), benchmark, prompting, {benchmark_file(benchmark, plan_.data_directory)});
+    add(std::move(all), benchmark, prompting);
   }
 }
 
@@ -65,7 +65,6 @@ void PreparedProblems::add_files() {
   const PromptSettings prompting = prompt_settings(plan_.model, command(), Benchmark(), Suite());
   std::vector<std::string> order;  // of the sources
   std::map<std::string, std::vector<Problem>> by_source;
-  std::map<std::string, std::vector<std::string>> files;  // that hold problems of a source
   std::set<std::pair<std::string, std::string>> seen;
   int64_t left = plan_.limit > 0 ? plan_.limit : INT64_MAX;
   for (const std::string& file : plan_.files) {
@@ -76,8 +75,6 @@ void PreparedProblems::add_files() {
       const std::string id = problem.id;
       for (int64_t n = 2; !seen.insert({problem.source, problem.id}).second; ++n) problem.id = str(id, "#", n);
       if (!by_source.contains(problem.source)) order.push_back(problem.source);
-      auto& mine = files[problem.source];
-      if (mine.empty() || mine.back() != file) mine.push_back(file);
       by_source[problem.source].push_back(std::move(problem));
     }
   }
@@ -86,7 +83,7 @@ void PreparedProblems::add_files() {
     benchmark.name = source;
     const auto own = plan_.graders.find(source);
     benchmark.grader = own == plan_.graders.end() ? plan_.grader : own->second;
-    add(std::move(by_source[source]), benchmark, prompting, files[source]);
+    add(std::move(by_source[source]), benchmark, prompting);
   }
 }
 
@@ -105,7 +102,7 @@ void PreparedProblems::add_own(std::vector<Problem> own) {
     benchmark.grader = plan_.grader;
     std::vector<Problem>& mine = by_source[source];
     if (plan_.limit > 0 && std::ssize(mine) > plan_.limit) mine.resize(static_cast<size_t>(plan_.limit));
-    add(std::move(mine), benchmark, prompting, {});
+    add(std::move(mine), benchmark, prompting);
   }
 }
 
@@ -155,8 +152,7 @@ Template PreparedProblems::decide(PromptSettings& prompting, const Benchmark& be
   return prompt_template;
 }
 
-void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting,
-                           const std::vector<std::string>& files) {
+void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting) {
   const bool choices = benchmark.grader == GraderKind::choice;
   const Template prompt_template = decide(prompting, benchmark, subset);
   const Extract extract = said(prompting.extract).value_or(Extract::strict);
@@ -176,8 +172,12 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
                     prompt_template.chat ? "a chat template's" : join(prompt_template.special, " "),
                     "), which a chat server puts itself; choose --template boxed or plain, or --api completions"));
   }
-  CardBenchmark as;
-  as.prompt_template = prompt_template;
+  AskedSet as{.name = benchmark.name,
+              .prompt_template = prompt_template.name,
+              .template_sha256 = template_sha256(prompt_template),
+              .max_tokens = prompting.max_tokens,
+              .grader = benchmark.grader,
+              .extract = extract};
   EvalSource source;
   source.name = benchmark.name;
   source.max_tokens = prompting.max_tokens;
@@ -190,7 +190,7 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
     for (const auto& more : {named.ids, answerer_.eos}) stops.insert(stops.end(), more.begin(), more.end());
     source.stop_ids = collect_stop_ids({}, tokenizer, stops);
     for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
-    as.end_texts = source.end_texts = named.texts;
+    source.end_texts = named.texts;
     as.stop_texts.insert(as.stop_texts.end(), named.texts.begin(), named.texts.end());
     add_prompts(std::move(subset), benchmark, prompting, prompt_template, source, hashed);
   } else {
@@ -201,16 +201,9 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   source.stop_texts = as.stop_texts;
   settings.push_back({benchmark.name, answerer_.given ? prompt_template.name : prompting.prompt_template,
                       hash_of_text(hashed), source.stop_ids, prompting.max_tokens, choices, source.end_texts});
-  as.name = benchmark.name;
-  as.title = benchmark.title;
-  as.files = files;
-  as.columns = benchmark.columns;
-  as.stop_ids = source.stop_ids;
-  as.max_tokens = prompting.max_tokens;
-  as.max_tokens_of = source.max_tokens_of;
-  as.grader = word_of(benchmark.grader);
-  as.extract = extract;
-  card.push_back(std::move(as));
+  as.problems = std::ranges::count(problems, benchmark.name, &Problem::source);
+  as.problems_sha256 = problems_sha256(problems, benchmark.name);
+  asked.push_back(std::move(as));
   sources.push_back(std::move(source));
   max_tokens = std::max(max_tokens, prompting.max_tokens);
 }

@@ -14,7 +14,7 @@
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/served.h"
 #include "hf/model_config.h"
-#include "records/card.h"
+#include "records/asked.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
@@ -37,7 +37,7 @@ class PreparedProblems {
   std::vector<std::vector<int32_t>> prompts;  // by problem; empty without a tokenizer
   std::vector<ServedPrompt> texts;            // by problem: the same as people read it
   std::vector<EvalSource> sources;
-  std::vector<CardBenchmark> card;
+  std::vector<AskedSet> asked;
   std::vector<OutputSettings::Source> settings;
   std::vector<std::string> data;
   std::string suite;  // its name
@@ -49,8 +49,7 @@ class PreparedProblems {
   void add_suite();
   void add_files();
   void add_own(std::vector<Problem> own);
-  void add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting,
-           const std::vector<std::string>& files);
+  void add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting);
   Template decide(PromptSettings& prompting, const Benchmark& benchmark, const std::vector<Problem>& subset);
   std::shared_ptr<const Grader> grader_of(GraderKind kind, Extract extract);
   void add_prompts(std::vector<Problem> subset, const Benchmark& benchmark, const PromptSettings& prompting,

@@ -180,7 +180,7 @@ class Look {
   }
 
   // A server that has just started may be slow to say so: asked a few times.
-  static HttpReply patiently(const std::function<HttpReply()>& once) { return ask_patiently(6, 0.2, once); }
+  static HttpReply patiently(const std::function<HttpReply()>& once) { return ask_patiently(6, 0.2, 60, once); }
   HttpReply ask(const Json& body) const {
     return patiently([&] {
       HttpReply reply = client_->post(endpoint_of(options_.api), json_text(body), headers_);
@@ -335,17 +335,6 @@ std::string ServedModel::text() const {
   std::erase(parts, "");
   return str(address, ": ", printable(name, 200), parts.empty() ? "" : "; ", join(parts, ", "),
              positions > 0 ? str(", ", grouped(positions), " positions") : "");
-}
-
-std::map<std::string, std::string> ServedModel::facts() const {
-  const auto word = [](bool is) { return std::string(is ? "yes" : "no"); };
-  return {{"address", address},
-          {"name", name},
-          {"positions", positions > 0 ? str(positions) : "not said"},
-          {"prompts_as_ids", word(takes_ids)},
-          {"token_ids", word(gives_ids)},
-          {"log_probs", word(gives_logprobs)},
-          {"seeds", word(takes_seed)}};
 }
 
 ServedModel look_at_server(const std::string& address, const ServerOptions& options) {

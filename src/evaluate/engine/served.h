@@ -34,8 +34,7 @@ struct ServedModel {
   bool gives_logprobs = false;
   bool takes_seed = false, takes_top_k = false, takes_stop_ids = false;
 
-  std::string text() const;                          // for people: one line
-  std::map<std::string, std::string> facts() const;  // for the run card
+  std::string text() const;  // for people: one line
 };
 
 // Errors: usage (address), server (no answer, a refusal: its own words), all before any work.

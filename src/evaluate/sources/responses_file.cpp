@@ -19,7 +19,8 @@ namespace ucas {
 
 namespace {
 
-const std::vector<std::string> kGoldKeys = {"answer", "gold", "ground_truth", "solution", "target", "reference_answer"};
+const std::vector<std::string> kGoldKeys = {"answer",           "gold", "ground_truth", "solution", "target",
+                                            "reference_answer", "gts"};
 const std::vector<std::string> kQuestionKeys = {"problem", "question", "query", "prompt", "input"};
 const std::vector<std::string> kResponseKeys = {"responses",  "response", "completions", "completion",  "generations",
                                                 "generation", "outputs",  "output",      "predictions", "prediction"};
@@ -167,13 +168,10 @@ GivenRow lighteval_row(const JsonRow& row) {
       out.question = text_of(*query, row.where, "query");
     }
     out.gold = chosen_gold(row, child(*doc, "choices"), child(*doc, "gold_index"));
-  } else {  // as before version 0.10
-    if (const Json* q = first_of(v, {"example", "full_prompt"})) out.question = text_of(*q, row.where, "example");
-    out.gold = gold_of(row, child(v, "gold"));
   }
   const Json* model = child(v, "model_response");
-  const Json* texts = model ? first_of(*model, {"text_post_processed", "text"}) : child(v, "predictions");
-  const Json* tokens = model ? child(*model, "output_tokens") : child(v, "pred_tokens");
+  const Json* texts = model ? first_of(*model, {"text_post_processed", "text"}) : nullptr;
+  const Json* tokens = model ? child(*model, "output_tokens") : nullptr;
   if (!texts || !texts->is_array() || texts->empty()) {
     throw Error(ErrorKind::unsupported,
                 str(row.where,
@@ -187,41 +185,18 @@ GivenRow lighteval_row(const JsonRow& row) {
   return out;
 }
 
-// ------------------------------------------------------------------------------------------- verl, TRL, others
+// ------------------------------------------------------------------------------- others: verl, TRL, `ucas generate`
 
-GivenRow verl_row(const JsonRow& row) {
-  GivenRow out;
-  out.question = text_of(row.value.at("input"), row.where, "input");
-  out.gold = gold_of(row, child(row.value, "gts"));
-  if (const Json* source = child(row.value, "data_source")) out.source = id_of(*source);
-  out.responses.push_back(said(text_of(row.value.at("output"), row.where, "output")));
-  return out;
-}
-
-GivenRow trl_row(const JsonRow& row) {
-  GivenRow out;
-  out.question = text_of(row.value.at("prompt"), row.where, "prompt", true);
-  out.gold = gold_of(row, first_of(row.value, {"solution", "answer", "ground_truth", "gold", "target"}));
-  out.responses.push_back(said(text_of(row.value.at("completion"), row.where, "completion", true)));
-  return out;
-}
-
-GivenRow ucas_row(const JsonRow& row) {
-  GivenRow out;
-  const Json& v = row.value;
-  out.id = id_of(v.at("id"));
-  out.question = text_of(v.at("prompt"), row.where, "prompt");
-  Output output = said(text_of(v.at("response"), row.where, "response"));
-  output.ids = token_ids(child(v, "response_ids"));
-  if (const Json* finished = child(v, "finished"); finished && finished->is_boolean()) {
-    output.finished = finished->get<bool>();
-    output.end_known = true;
+// What `ucas generate` says of a response beside its text.
+void add_what_is_known(const Json& row, Output& response) {
+  response.ids = token_ids(child(row, "response_ids"));
+  if (const Json* finished = child(row, "finished"); finished && finished->is_boolean()) {
+    response.finished = finished->get<bool>();
+    response.end_known = true;
   }
-  if (const Json* logprob = child(v, "logprob"); logprob && logprob->is_number())
-    output.logprob = logprob->get<double>();
-  out.gold = gold_of(row, first_of(v, {"answer", "gold"}));
-  out.responses.push_back(std::move(output));
-  return out;
+  if (const Json* logprob = child(row, "logprob"); logprob && logprob->is_number()) {
+    response.logprob = logprob->get<double>();
+  }
 }
 
 GivenRow plain_row(const JsonRow& row) {
@@ -236,6 +211,7 @@ GivenRow plain_row(const JsonRow& row) {
   const bool list = texts->is_array() && !texts->empty() && !texts->front().is_object();
   const Json each = list ? *texts : Json::array({*texts});
   for (const Json& text : each) out.responses.push_back(said(text_of(text, row.where, "response", true)));
+  if (!list) add_what_is_known(v, out.responses.front());
   if (out.id.empty() && out.question.empty()) {
     refuse_row(row.where, "neither \"id\" nor a question (problem, question, prompt): whose response is it?");
   }
@@ -252,12 +228,7 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> list = {{"lm-eval", {"doc_id", "resps"}, lm_eval_row},
-                                         {"lighteval", {"doc", "model_response"}, lighteval_row},
-                                         {"lighteval", {"full_prompt", "predictions"}, lighteval_row},
-                                         {"verl", {"input", "output", "gts"}, verl_row},
-                                         {"verl", {"input", "output", "score"}, verl_row},
-                                         {"ucas", {"id", "sample", "prompt", "response"}, ucas_row},
-                                         {"trl", {"prompt", "completion"}, trl_row}};
+                                         {"lighteval", {"doc", "model_response"}, lighteval_row}};
   return list;
 }
 
@@ -277,8 +248,7 @@ Kind kind_of(const JsonRow& row) {
   for (const auto& [key, value] : v.items()) keys.push_back(key);
   refuse_row(row.where, str("keys ", printable(join(keys, ", "), 200),
                             ": no kind of responses that is known: lm-eval (doc_id, resps), lighteval (doc, ",
-                            "model_response), verl (input, output), trl (prompt, completion), or rows with a response ",
-                            "and an id or question"));
+                            "model_response), or rows with a response and an id or question"));
 }
 
 // Parquet is known by its name; without it, it would be read as JSON lines.

@@ -2,10 +2,8 @@
 // first row:
 //   lm-eval    samples_TASK_*.jsonl of lm-eval-harness (--log_samples)
 //   lighteval  its details, saved as JSON lines
-//   verl       rollout_data_dir/STEP.jsonl and validation_data_dir
-//   trl        the table of completions that a trainer of TRL logs
-//   ucas       rows of `ucas generate --data`
-//   rows       any other with a response (response, completion, output ..) and a question or an id
+//   rows       any other with a response (response, completion, output ..) and a question or an id: verl's dumps, TRL's
+//              tables of completions, rows of `ucas generate --data`
 // Everything read is text to be graded; what those systems made of it (scores, rewards) is not used.
 // Fed to `ucas evaluate --responses`. LibTorch-free.
 #pragma once

@@ -26,21 +26,21 @@ class Gmpo final : public GroupRelative {
   void token_loss(const LossInput& in, LossOutput& out) const override {
     const double eps_low = in.objective->clip_low, eps_high = in.objective->clip_high;
     for (const Sequence& o_i : in.sequences) {
-      double sum = 0, A_sum = 0, length = 0;
-      for_valid_tokens(in, o_i, [&](int64_t t) {
+      double sum = 0, A_sum = 0;
+      const auto length = static_cast<double>(o_i.length);
+      for (int64_t t = o_i.first; t < o_i.first + o_i.length; ++t) {
         double x = static_cast<double>(in.logprob[t]) - in.old_logprob[t];
         out.clipped[t] = in.advantage[t] > 0 ? x > eps_high : in.advantage[t] < 0 ? x < -eps_low : 0;
         sum += out.clipped[t] == 0 ? x : in.advantage[t] > 0 ? eps_high : -eps_low;
         A_sum += in.advantage[t];
-        length += 1;
-      });
+      }
       if (A_sum == 0) continue;
       double A = A_sum / length;  // all tokens of a response have the same
       Ratio ratio = ratio_of(sum / length, 0);
-      for_valid_tokens(in, o_i, [&](int64_t t) {
+      for (int64_t t = o_i.first; t < o_i.first + o_i.length; ++t) {
         out.loss[t] = static_cast<float>(-A * ratio.value);
         out.d_logprob[t] = out.clipped[t] != 0 ? 0 : static_cast<float>(-A * ratio.derivative);
-      });
+      }
     }
   }
   bool whole_responses() const override { return true; }

@@ -6,7 +6,7 @@
 // derivative is that of its own loss, as in verl (and as in GSPO-token, Eq. 13, where A differs between tokens).
 #include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "objective/loss/sequence_ratio.h"
+#include "objective/loss/clipped_ratio.h"
 
 namespace ucas {
 

@@ -9,7 +9,7 @@
 // the article's values. The authors' code (murphy4122/LUSPO, on verl) was not at hand.
 #include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "objective/loss/sequence_ratio.h"
+#include "objective/loss/clipped_ratio.h"
 
 namespace ucas {
 

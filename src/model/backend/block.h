@@ -190,7 +190,7 @@ template <class Block, class... Gradients>
 void each_block_backward(const Weights& weights, std::vector<Activations>& saved, Block& block,
                          const Gradients&... gradients) {
   for (size_t l = weights.layers.size(); l-- > 0;) {
-    const Layer& layer = weights.block_going_back(l);
+    const Layer& layer = weights.layers[l];
     if (weights.watch != nullptr) weights.watch->before(l);
     block.run(layer, saved[l], gradients...);
     if (weights.watch != nullptr) weights.watch->after(l);

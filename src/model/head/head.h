@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "model/gemm/gemm.h"
 #include "sampling/sampler.h"
 

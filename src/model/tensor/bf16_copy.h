@@ -9,9 +9,8 @@ namespace ucas {
 
 struct Bf16Copy {
   at::Tensor master, compute;
-  double scale = 1;       // compute = master * scale, rounded
-  bool of_block = false;  // `compute` comes and goes with its block (ModelOptions::blocks_apart), also in f32
-  void refresh() const;   // if both have values
+  double scale = 1;      // compute = master * scale, rounded
+  void refresh() const;  // if both have values
 };
 
 bool has_values(const at::Tensor& tensor);

@@ -1,4 +1,4 @@
-#include "model/tensor/finite.h"
+#include "model/stored.h"
 
 #include <gtest/gtest.h>
 

@@ -32,11 +32,9 @@ std::string refusal_of(const char* text) {
 }
 
 TEST(variants, a_name_or_value_that_is_none_is_refused_with_those_that_are) {
-  EXPECT_NE(refusal_of("head=kept,page=64")
-                .find("UCAS_TRY: \"page=64\": expected NAME=VALUE,.. with the names head, wgrad, reductions, launch"),
+  EXPECT_NE(refusal_of("head=kept,page=64").find("UCAS_TRY: \"page=64\": expected some of head=again|kept|whole, "),
             std::string::npos);
-  EXPECT_NE(refusal_of("head=twice").find("UCAS_TRY: head = \"twice\": expected one of again, kept, whole"),
-            std::string::npos);
+  EXPECT_NE(refusal_of("head=twice").find("UCAS_TRY: \"head=twice\": expected some of "), std::string::npos);
   for (const char* text : {"head", "head=", "=", ",", "head=kept,,wgrad=joined", "HEAD=kept", "head =kept"})
     EXPECT_NE(refusal_of(text), "") << text;
   EXPECT_EQ(refusal_of("head=kept"), "");

@@ -7,9 +7,8 @@ namespace ucas {
 
 EntropyBonus entropy_bonus(const ObjectiveConfig& config, double c, double entropy) {
   if (std::isnan(entropy)) return {0, c};
-  const double step = config.entropy_step;
   return {.now = entropy <= config.entropy_target ? c : 0,
-          .next = entropy < config.entropy_target ? c + step : std::max(0.0, c - step)};
+          .next = entropy < config.entropy_target ? c + kEntropyStep : std::max(0.0, c - kEntropyStep)};
 }
 
 }  // namespace ucas

@@ -8,6 +8,8 @@
 
 namespace ucas {
 
+constexpr double kEntropyStep = 0.005;
+
 struct EntropyBonus {
   double now = 0;   // alpha_k, of this rollout step's updates
   double next = 0;  // c_{k+1}

@@ -60,9 +60,4 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta) {
   return row_means.empty() ? 0 : sorted_sum(row_means) / static_cast<double>(row_means.size());
 }
 
-double adapted_kl_coeff(double beta, double kl, double target, double horizon, int64_t rows) {
-  if (std::isnan(kl)) return beta;  // the step's update is skipped and counted; the coefficient must outlive it
-  return beta * (1 + std::clamp(kl / target - 1, -0.2, 0.2) * static_cast<double>(rows) / horizon);
-}
-
 }  // namespace ucas

@@ -20,11 +20,8 @@ struct KlTerm {
 KlTerm kl_term(KlEstimator estimator, double logprob, double ref_logprob);
 
 // Fills Batch::reward_kl = beta KL(old, ref) and Response::kl_penalty, its sum, and takes that off Response::reward.
-// Returns the mean over responses with tokens of their mean KL (without beta): what the controller watches. Its sum
+// Returns the mean over responses with tokens of their mean KL (without beta). Its sum
 // runs over sorted values, so the order of responses cannot change a bit.
 double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta);
-
-// beta (1 + clip(kl / target - 1, +-0.2) rows / horizon)
-double adapted_kl_coeff(double beta, double kl, double target, double horizon, int64_t rows);
 
 }  // namespace ucas

@@ -29,30 +29,6 @@ Batch small_batch() {
   return batch;
 }
 
-TEST(kl_schedule, goes_from_the_first_weight_to_the_last_and_stays) {
-  const auto weights = [](const KlSchedule& schedule) {
-    std::vector<double> out;
-    for (int64_t step : {1, 2, 3, 5, 9}) out.push_back(schedule.weight(0.4, step));
-    return out;
-  };
-  EXPECT_EQ(weights({}), (std::vector<double>{0.4, 0.4, 0.4, 0.4, 0.4}));
-  const std::vector<double> linear = weights({KlForm::linear, 0.2, 4}), cosine = weights({KlForm::cosine, 0.2, 4});
-  const std::vector<double> down = {0.4, 0.35, 0.3, 0.2, 0.2},
-                            curve = {0.4, 0.4 - 0.1 * (1 - std::sqrt(0.5)), 0.3, 0.2, 0.2};
-  for (size_t i = 0; i < down.size(); ++i) {
-    EXPECT_NEAR(linear[i], down[i], 1e-15);
-    EXPECT_NEAR(cosine[i], curve[i], 1e-15);
-  }
-  EXPECT_DOUBLE_EQ((KlSchedule{KlForm::linear, 0.5, 2}).weight(0, 2), 0.25) << "it may rise from nothing";
-}
-
-TEST(kl_schedule, asks_for_a_reference_wherever_it_is_not_nothing) {
-  EXPECT_FALSE(KlSchedule{}.ever(0));
-  EXPECT_TRUE(KlSchedule{}.ever(0.1));
-  EXPECT_TRUE((KlSchedule{KlForm::cosine, 0.1, 5}).ever(0));
-  EXPECT_FALSE((KlSchedule{KlForm::cosine, 0, 5}).ever(0));
-}
-
 TEST(kl_reward, every_token_pays_for_its_distance_to_the_reference) {
   Batch batch = small_batch();
   double kl = take_kl_off_reward(batch, KlEstimator::k1, 0.5);
@@ -88,13 +64,6 @@ TEST(kl_reward, the_order_of_responses_changes_no_bit_of_the_kl) {
   Batch reversed = batch;
   std::reverse(reversed.responses.begin(), reversed.responses.end());
   EXPECT_EQ(take_kl_off_reward(batch, KlEstimator::k3, 0.1), take_kl_off_reward(reversed, KlEstimator::k3, 0.1));
-}
-
-TEST(kl_reward, the_controller_moves_a_fifth_of_rows_over_horizon_at_most) {
-  EXPECT_DOUBLE_EQ(adapted_kl_coeff(1e-3, 0.1, 0.1, 10000, 512), 1e-3);
-  EXPECT_DOUBLE_EQ(adapted_kl_coeff(1e-3, 5, 0.1, 10000, 500), 1e-3 * (1 + 0.2 * 0.05));
-  EXPECT_DOUBLE_EQ(adapted_kl_coeff(1e-3, -5, 0.1, 10000, 500), 1e-3 * (1 - 0.2 * 0.05));
-  EXPECT_DOUBLE_EQ(adapted_kl_coeff(1e-3, 0.11, 0.1, 10000, 500), 1e-3 * (1 + (0.11 / 0.1 - 1) * 0.05));
 }
 
 TEST(kl_reward, the_worked_cases_agree) {

@@ -24,13 +24,12 @@ struct LossInput {
   std::span<const float> logprob;                                  // lp, current policy
   std::span<const float> entropy;                                  // H, current policy
   std::span<const float> confidence;                               // C, current policy
-  std::span<const float> old_logprob, rollout_logprob, advantage;  // the sampler's as objective.correct_by asks
+  std::span<const float> old_logprob, rollout_logprob, advantage;  // the sampler's under the whole vocabulary
   std::span<const float> ref_logprob;                              // frozen reference; empty unless needed
   std::span<const uint8_t> mark = {};  // what select() said; empty where the method selects nothing
   uint64_t seed = 0;                   // for a loss that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
   bool only_marked = false;                   // tokens of mark 0 are neither in the sum nor in the denominator
-  std::span<const uint8_t> rejected = {};     // 1: left out by objective.reject; empty where none is. Filled for losses
   std::span<const float> margin = {};         // lp - max_v ln pi(v), current policy (Needs::likeliest), or empty
   std::span<const float> min_p_logprob = {};  // Batch::min_p_logprob (Needs::min_p), or empty
 };

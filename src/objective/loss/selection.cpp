@@ -33,8 +33,7 @@ std::vector<TokenAt> valid_tokens(const LossInput& in) {
   std::vector<TokenAt> tokens;
   for (const Sequence& s : in.sequences) {
     for (int64_t t = 0; t < s.length; ++t) {
-      int64_t index = s.first + t;
-      if (in.rejected.empty() || in.rejected[index] == 0) tokens.push_back({index, s.response, t});
+      tokens.push_back({s.first + t, s.response, t});
     }
   }
   std::ranges::sort(tokens, {}, [](const TokenAt& x) { return std::tuple(x.response, x.position); });

@@ -20,16 +20,8 @@ struct TokenAt {
   int64_t index = 0;  // in the arrays of the LossInput
   int64_t response = 0, position = 0;
 };
-// All tokens but the rejected ones, by response, then position.
+// All tokens, by response, then position.
 std::vector<TokenAt> valid_tokens(const LossInput& in);
-
-// use(t) for each index of a sequence's tokens that is not rejected.
-template <class Use>
-void for_valid_tokens(const LossInput& in, const Sequence& s, Use use) {
-  for (int64_t t = s.first; t < s.first + s.length; ++t) {
-    if (in.rejected.empty() || in.rejected[t] == 0) use(t);
-  }
-}
 
 // cov_t = (A_t - mean A)(lp_t - mean lp), one for each of `tokens`, means over them.
 std::vector<double> covariances(const LossInput& in, std::span<const TokenAt> tokens);

@@ -94,19 +94,6 @@ TEST(selection, equal_scores_are_told_apart_by_the_tokens_own_numbers) {
   }
 }
 
-TEST(selection, rejected_tokens_are_neither_chosen_nor_part_of_a_mean) {
-  LossCase mini;
-  mini.add({-1, -2, -9}, {-1, -2, -9}, {1, 1, 1});
-  LossInput in = mini.input();
-  std::vector<uint8_t> rejected = {0, 0, 1};
-  in.rejected = rejected;
-  std::vector<TokenAt> tokens = valid_tokens(in);
-  ASSERT_EQ(tokens.size(), 2u);
-  mini.advantage = {1, -1, 5};
-  in.advantage = mini.advantage;
-  EXPECT_EQ(covariances(in, tokens), (std::vector<double>{0.5, 0.5}));
-}
-
 TEST(selection, a_nan_is_chosen_rather_than_hidden) {
   float nan = std::numeric_limits<float>::quiet_NaN();
   for (const char* name : kSelecting) {

@@ -1,4 +1,4 @@
-#include "records/run/methods_table.h"
+#include "records/run/step_methods.h"
 
 #include <gtest/gtest.h>
 

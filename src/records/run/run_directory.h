@@ -7,10 +7,10 @@
 //   steps.jsonl                        one JSON line a step
 //   rollouts/step-0000012.jsonl        stored responses
 //   signals/step-0000012.jsonl         see records/run/step_data.h
-//   tensorboard/                       see records/run/events.h
+//   tensorboard/                       of the tracker (python/ucas/track.py)
 //   checkpoints/step-0000012/          see train/state/checkpoint.h
 //   model_files/                       the base's tokenizer, config.json ..: all of its directory but the weights
-//                                      (records/run/model_files.h)
+//                                      (below)
 // clang-format on
 #pragma once
 
@@ -21,7 +21,6 @@
 
 #include "base/files/file.h"
 #include "records/run/environment.h"
-#include "records/run/events.h"
 
 namespace ucas {
 
@@ -51,7 +50,6 @@ class RunDirectory {
   std::string checkpoints() const { return path_join(path_, "checkpoints"); }
   std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
   std::string model_files() const { return path_join(path_, "model_files"); }
-  std::string events() const { return path_join(path_, "tensorboard"); }
   std::string rollout_file(int64_t step) const {
     return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
   }
@@ -64,10 +62,8 @@ class RunDirectory {
   // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that was moved, replaced or
   // deleted is written anew with all its lines, and a warning says so.
   void append_step(const std::string& json_line);
-  // The same numbers for TensorBoard.
-  void append_events(int64_t step, std::span<const std::pair<std::string, double>> values);
   void sync() const;
-  // For resume: removes steps.jsonl lines, events, eval, rollout and signals files of steps after `step`, so none
+  // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none
   // appears twice. A torn last line (a crash while writing) goes too.
   void cut_after(int64_t step);
   // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
@@ -97,7 +93,22 @@ class RunDirectory {
   mutable std::unique_ptr<FileWriter> steps_;  // opened at the first append, and again where the file was moved
   mutable bool said_cut_ = false;
   bool noted_saved_ = false;
-  std::unique_ptr<EventFile> events_;
 };
+
+// RUN/model_files: the run's own copy of all that makes weights a Hugging Face directory (the tokenizer's files,
+// config.json with the keys that ucas does not know, generation_config.json, a chat template), sealed. Every checkpoint
+// is written from it, so that neither the base nor an older checkpoint has to stay. Owned by the holder of the run
+// directory's lock.
+
+// The directory that the run's tokenizer is read from: the copy if it is whole, else `from` if it has one, else
+// `otherwise`. (Runs of earlier versions have no copy, and may have lost the tokenizer from their checkpoints.)
+std::string tokenizer_directory(const RunDirectory& run, const std::string& from, const std::string& otherwise);
+
+// Makes the copy from a checkpoint directory: `from`, its tokenizer as above. A copy that is there and whole is kept;
+// one that is damaged is made again, with a warning.
+void keep_model_files(const RunDirectory& run, const std::string& from, const std::string& otherwise);
+
+// Error(ErrorKind::io, exit 74) naming the file if the copy is not whole.
+void check_model_files(const std::string& directory);
 
 }  // namespace ucas

@@ -11,7 +11,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
-#include "records/run/inserts_json.h"
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"
 

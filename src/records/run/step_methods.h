@@ -2,6 +2,7 @@
 // data (docs/formats.md). Written by `ucas advantages --save`, read by the report, which knows no method itself.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,5 +27,34 @@ std::string step_methods_json(const StepData& data, const std::string& source,
 // Throws Error: path, limit, or header_json naming the file: wrong form, or of another step's data.
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
                                                 const std::string& source);
+
+// What every method asks of the tokens of saved steps, next to DAPO: RUN/signals/methods-table.json (docs/formats.md).
+// Written by `ucas advantages --table --save`, read by the report, which knows no method itself.
+
+// Over all tokens of the steps; a DAPO's, b the method's.
+struct AgainstDapo {
+  std::string name, variant;             // "ucas", "placebo permuted_confidence"
+  double correlation = 0;                // of a and b; NaN if either is constant
+  double size = 0;                       // mean |b| over mean |a|
+  double net = 0;                        // mean b
+  int64_t tokens = 0, turned = 0;        // a b < 0
+  int64_t silenced = 0, woken = 0;       // b = 0 only; a = 0 only
+  int64_t rare = 0, rare_lowered = 0;    // rare right responses, and those whose mean b is below their mean a
+  int64_t other = 0, other_lowered = 0;  // the other right responses of groups with a difference
+};
+
+struct MethodsTable {
+  std::vector<std::pair<std::string, std::string>> files;  // the steps' names and hashes (base/files/hash.h)
+  int64_t steps = 0, groups = 0, responses = 0;
+  double rare = 0;                    // a right response is rare where at most this share of its group is right
+  std::vector<AgainstDapo> rows;      // DAPO first
+  std::vector<std::string> left_out;  // "ppo: the values of a critic (..)"
+};
+
+std::string methods_table_file(const std::string& run);
+// `source`: the path that was given, for people.
+std::string methods_table_json(const MethodsTable& table, const std::string& source);
+// Throws Error: path, limit, header_json naming the file (wrong form, or made from other steps than lie next to it).
+MethodsTable read_methods_table(const std::string& path);
 
 }  // namespace ucas

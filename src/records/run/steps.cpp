@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "base/text/json_object.h"
-#include "base/text/renamed_keys.h"
 #include "core/metrics.h"
 #include "stats/spread.h"
 
@@ -29,13 +30,24 @@ void check_size(const StepTable& table, const JsonObject& row) {
 
 bool known(double value) { return !std::isnan(value); }
 
+// A data source may have any name, a file's even one that is no UTF-8.
+std::string key_text(const std::string& name) {
+  return json_text(valid_utf8(name) ? name : printable(name, 4 * name.size()));
+}
+
 }  // namespace
 
 std::string step_line(std::span<const std::pair<std::string, double>> values) {
   std::string line = "{";
+  std::set<std::string> keys;
   for (const auto& [name, value] : values) {
+    const std::string key = key_text(name);
+    if (!keys.insert(key).second) {
+      throw Error(ErrorKind::config, str("two metrics have the name ", printable(key, 200), " in steps.jsonl; ",
+                                         "rename one of the data sources or parts of the reward"));
+    }
     if (line.size() > 1) line += ", ";
-    line += str("\"", name, "\": ");
+    line += key + ": ";
     if (!std::isfinite(value)) {
       line += "null";
     } else if (value == std::floor(value) && std::abs(value) < 1e15) {
@@ -104,10 +116,10 @@ StepTable read_steps(const std::string& path, std::vector<std::string>& remarks)
     const size_t index = table.step.size();
     table.step.push_back(step);
     for (const std::string& key : row.keys()) {
-      auto& column = table.column[renamed_metric(key)];
+      auto& column = table.column[key];
       column.resize(index, kUnknown);
       column.push_back(row.number(key));
-      if (!row.has(key)) table.not_finite.emplace_back(renamed_metric(key), step);
+      if (!row.has(key)) table.not_finite.emplace_back(key, step);
     }
     for (auto& [key, column] : table.column) column.resize(index + 1, kUnknown);
     check_size(table, row);

@@ -10,7 +10,8 @@
 
 namespace ucas {
 
-// {"training/global_step": 1, ...} in the order given; numbers that are not finite are null.
+// {"training/global_step": 1, ...} in the order given; numbers that are not finite are null. Error(config)
+// where two have one name.
 std::string step_line(std::span<const std::pair<std::string, double>> values);
 
 // Columns; a number that a step lacks, or that was not finite, is unknown (NaN).

@@ -1,6 +1,6 @@
 // Response confidence C(o|q) before and after training by whether the greedy response was right before and after: the
-// scatter of the appendix. Once with each model's own z-score, as there, once with one z-score over both models: within
-// a model's own scores every group's rise is another's fall.
+// scatter of the appendix, with each model's own z-score. Below it the means, with one z-score over both models, too:
+// within a model's own scores every group's rise is another's fall.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -71,15 +71,6 @@ void z_score(std::vector<Pair>& pairs) {
   }
 }
 
-// One of the two ways to score.
-struct ScoreScale {
-  double Pair::* before;
-  double Pair::* after;
-  const char* words;
-};
-constexpr ScoreScale kOwn = {&Pair::z_before, &Pair::z_after, "z-scored over the problems of each model by itself"};
-constexpr ScoreScale kJoint = {&Pair::joint_before, &Pair::joint_after, "one z-score over both models together"};
-
 double ranking(const std::vector<Pair>& pairs, const ProblemRow* Pair::* which) {
   std::vector<double> score;
   std::vector<bool> right;
@@ -122,16 +113,18 @@ struct Drawn {
   std::vector<std::string> runs;         // their names
 };
 
-std::string words(const Drawn& d, const std::vector<Pair>& pairs, const ScoreScale& scale) {
-  std::string out = str("One dot a problem: confidence of the greedy response (Eq. 6), ", scale.words, ", ",
-                        pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
-                        d.group.title, " after (", d.runs[0], "). ");
+std::string words(const Drawn& d, const std::vector<Pair>& pairs) {
+  std::string out =
+      str("One dot a problem: confidence of the greedy response (Eq. 6), z-scored over the problems of "
+          "each model by itself, ",
+          pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
+          d.group.title, " after (", d.runs[0], "). ");
   for (size_t k = 0; k < kPairKinds.size(); ++k) {
     std::vector<double> x, y;
     for (const Pair& pair : pairs) {
       if (pair.kind() != k) continue;
-      x.push_back(pair.*scale.before);
-      y.push_back(pair.*scale.after);
+      x.push_back(pair.z_before);
+      y.push_back(pair.z_after);
     }
     out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", x.size());
     if (!x.empty()) out += str(", mean ", signed_text(mean_of(x)), " to ", signed_text(mean_of(y)));
@@ -185,7 +178,7 @@ std::string csv_of(const std::vector<Pair>& pairs) {
   return table.csv();
 }
 
-Chart scatter(const std::vector<Pair>& pairs, const ScoreScale& scale) {
+Chart scatter(const std::vector<Pair>& pairs) {
   Chart chart;
   chart.width = 460;
   chart.height = 440;
@@ -194,8 +187,8 @@ Chart scatter(const std::vector<Pair>& pairs, const ScoreScale& scale) {
   chart.y.title = "confidence after (z)";
   double low = 0, high = 0;
   for (const Pair& pair : pairs) {
-    low = std::min({low, pair.*scale.before, pair.*scale.after});
-    high = std::max({high, pair.*scale.before, pair.*scale.after});
+    low = std::min({low, pair.z_before, pair.z_after});
+    high = std::max({high, pair.z_before, pair.z_after});
   }
   Ticks ticks = round_ticks(low, high == low ? low + 1 : high, 6);
   for (ChartAxis* axis : {&chart.x, &chart.y}) axis->low = ticks.at.front(), axis->high = ticks.at.back();
@@ -209,8 +202,7 @@ Chart scatter(const std::vector<Pair>& pairs, const ScoreScale& scale) {
     s.opacity = pairs.size() > 400 ? 0.45 : 0.7;
     for (const Pair& pair : pairs) {
       if (pair.kind() != k) continue;
-      s.marks.push_back(
-          {pair.*scale.before, pair.*scale.after, kUnknown, kUnknown, pairs.size() > 400 ? "" : pair.after->id});
+      s.marks.push_back({pair.z_before, pair.z_after, kUnknown, kUnknown, pairs.size() > 400 ? "" : pair.after->id});
     }
     s.name = str(kPairKinds[k].name, " ", kPairKinds[k].words, " (", s.marks.size(), ")");
     chart.series.push_back(std::move(s));
@@ -218,19 +210,18 @@ Chart scatter(const std::vector<Pair>& pairs, const ScoreScale& scale) {
   return chart;
 }
 
-StudyFigure figure(const Drawn& d, const ScoreScale& scale, bool joint) {
+StudyFigure figure(const Drawn& d) {
   const std::vector<Pair>& pairs = d.pairs[0];  // of the first seed that can be drawn
   StudyFigure out;
   out.name = str("confidence", d.several ? "-" + file_word(d.group.title) : "",
-                 d.source.empty() ? "" : "-" + file_word(d.source), joint ? "-joint" : "");
-  out.title = str("Confidence before and after training, ", d.group.title, d.source.empty() ? "" : ", " + d.source,
-                  joint ? ", one z-score" : "");
-  out.note = words(d, pairs, scale);
-  Chart chart = scatter(pairs, scale);
+                 d.source.empty() ? "" : "-" + file_word(d.source));
+  out.title = str("Confidence before and after training, ", d.group.title, d.source.empty() ? "" : ", " + d.source);
+  out.note = words(d, pairs);
+  Chart chart = scatter(pairs);
   chart.title = out.title;
   out.svg = svg_of(chart);
   out.csv = csv_of(pairs);
-  if (joint) out.table = table_of(d);
+  out.table = table_of(d);
   return out;
 }
 
@@ -265,8 +256,7 @@ std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
         drawn.runs.push_back(run->name);
       }
       if (drawn.pairs.empty()) continue;
-      figures.push_back(figure(drawn, kOwn, false));
-      figures.push_back(figure(drawn, kJoint, true));
+      figures.push_back(figure(drawn));
     }
   }
   if (figures.empty() && in.lacking.empty()) in.lacking = lacking;

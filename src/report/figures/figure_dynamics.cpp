@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "core/metrics.h"
 #include "report/figures/figures.h"
-#include "report/page/series.h"
+#include "report/page/curves.h"
 #include "report/svg/svg_chart.h"
 
 namespace ucas {

@@ -1,10 +1,7 @@
 #include "report/figures/figure_section.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -20,12 +17,6 @@ namespace ucas {
 namespace {
 
 constexpr size_t kMostOfAKind = 6, kMostData = 3, kMostNumbers = 20000;  // bytes of a table of numbers
-
-bool numeric(const std::string& text) {
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return !text.empty() && *end == '\0';
-}
 
 OrderedJson figure_values(const StudyFigure& figure, const std::string& data) {
   const bool small = figure.csv.size() <= kMostNumbers;
@@ -51,31 +42,6 @@ std::string methods_table_html(const MethodsTable& table, const std::string& run
 
 }  // namespace
 
-std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups) {
-  std::map<std::string, std::vector<const RunGroup*>> by_method;
-  for (const RunGroup& group : groups) {
-    if (group.trained && !group.runs[0]->method.empty()) by_method[group.runs[0]->method].push_back(&group);
-  }
-  for (const auto& [method, own] : by_method) {
-    if (own.size() < 3) continue;
-    std::map<std::string, std::set<std::string>> values;
-    for (const RunGroup* group : own) {
-      for (const auto& [key, value] : group->runs[0]->config) {
-        if (!is_incidental(key)) values[key].insert(value);
-      }
-    }
-    std::vector<std::string> axes;
-    bool clean = true;
-    for (const auto& [key, seen] : values) {
-      if (seen.size() < 2) continue;
-      clean &= std::ranges::all_of(seen, numeric);
-      axes.push_back(key);
-    }
-    if (clean && !axes.empty() && axes.size() <= 2) return axes;
-  }
-  return {};
-}
-
 std::string methods_html(const std::vector<RunGroup>& groups) {
   std::string html;
   for (const RunGroup& group : groups) {
@@ -94,20 +60,17 @@ std::string methods_html(const std::vector<RunGroup>& groups) {
 
 std::string figures_html(const std::vector<RunGroup>& groups) {
   OrderedJson drawn = OrderedJson::array();
-  std::vector<std::string> all = evaluated_data(groups), axes = varied_settings(groups);
+  const std::vector<std::string> all = evaluated_data(groups);
   for (size_t d = 0; d < std::min(all.size(), kMostData); ++d) {
-    for (FigureKind kind : {FigureKind::confidence, FigureKind::sensitivity, FigureKind::reliability}) {
-      FigureRequest request;
-      request.kind = kind;
-      request.data = all[d];
-      request.axes = axes;
-      std::string lacking;
-      std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
-      for (size_t i = 0; i < std::min(figures.size(), kMostOfAKind); ++i) {
-        drawn.push_back(figure_values(figures[i], all[d]));
-      }
-      if (figures.size() > kMostOfAKind) drawn.push_back({{"svg", ""}, {"left_out", figures.size() - kMostOfAKind}});
+    FigureRequest request;
+    request.kind = FigureKind::confidence;
+    request.data = all[d];
+    std::string lacking;
+    std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
+    for (size_t i = 0; i < std::min(figures.size(), kMostOfAKind); ++i) {
+      drawn.push_back(figure_values(figures[i], all[d]));
     }
+    if (figures.size() > kMostOfAKind) drawn.push_back({{"svg", ""}, {"left_out", figures.size() - kMostOfAKind}});
   }
   return drawn.empty() ? "" : render("figures.html", {{"figures", drawn}});
 }

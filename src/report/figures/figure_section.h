@@ -11,12 +11,8 @@ namespace ucas {
 // HTML; "" if there is nothing to draw. Curves against the step are not among them: the page draws those itself.
 std::string figures_html(const std::vector<RunGroup>& groups);
 
-// One step under every method, of each run that has the table (records/run/methods_table.h): figure and table; "" where
+// One step under every method, of each run that has the table (records/run/step_methods.h): figure and table; "" where
 // none has. What cannot be read is said in its place.
 std::string methods_html(const std::vector<RunGroup>& groups);
-
-// The one or two settings with at least two numeric values among runs of one method, as far as those runs agree in
-// everything else that matters; none unless there are three such groups.
-std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups);
 
 }  // namespace ucas

@@ -20,8 +20,6 @@ struct FigureInput {
 std::vector<StudyFigure> dynamics_figures(const FigureInput& in);
 std::vector<StudyFigure> passk_figures(const FigureInput& in);
 std::vector<StudyFigure> confidence_figures(const FigureInput& in);
-std::vector<StudyFigure> sensitivity_figures(const FigureInput& in);
-std::vector<StudyFigure> reliability_figures(const FigureInput& in);
 std::vector<StudyFigure> bar_figures(const FigureInput& in);
 std::vector<StudyFigure> case_figures(const FigureInput& in);
 

@@ -13,7 +13,6 @@
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
 #include "records/run/step_methods.h"
-#include "report/page/token_quantities.h"
 #include "support/batches.h"
 #include "support/temporary_directory.h"
 

@@ -10,8 +10,6 @@
 #include "report/figures/figure_section.h"
 #include "report/page/curves.h"
 #include "report/page/explorer.h"
-#include "report/page/results.h"
-#include "report/page/tables.h"
 #include "report/page/template.h"
 
 namespace ucas {

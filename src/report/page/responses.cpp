@@ -1,4 +1,4 @@
-#include "report/page/responses.h"
+#include "report/page/page.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "report/escape.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 
 namespace ucas {
 

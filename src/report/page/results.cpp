@@ -1,4 +1,4 @@
-#include "report/page/results.h"
+#include "report/page/page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,17 +8,17 @@
 #include "base/str.h"
 #include "core/metrics.h"
 #include "report/benchmarks.h"
-#include "report/causes/trend.h"
 #include "report/escape.h"
-#include "report/page/tables.h"
+#include "report/page/template.h"
 #include "report/svg/svg_chart.h"
+#include "report/trend.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr size_t kMostFindings = 6;  // sentences that are not folded away
-constexpr double kLevel = 0.95;
+constexpr double kShownLevel = 0.95;
 constexpr const char* kOverSeeds =
     "Figures are mean \xc2\xb1 standard deviation over seeds; small figures below them: 95 % t interval of that mean "
     "over seeds. Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
@@ -172,7 +172,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
   note +=
       str("A difference is called higher or lower only if its interval excludes zero and its corrected p is at most "
           "0.05 (",
-          family_text(summary.comparisons, kLevel), ").");
+          family_text(summary.comparisons, kShownLevel), ").");
   const size_t all = summary.differences.size();
   return {
       {"asked", asked_of(summary)},
@@ -187,7 +187,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"narrow", narrow_table(summary)},
       {"benchmarks", benchmarks_html(groups, summary.data)},
       {"note", note},
-      {"cards", cards_html(groups, summary.data)}};
+      {"made", made_html(groups, summary.data)}};
 }
 
 // Mean of the columns that fit at the steps where there is one.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/json.h"
+#include "report/summary.h"
 #include "results/table.h"
 
 namespace ucas {
@@ -19,5 +20,15 @@ std::string render(const std::string& name, const OrderedJson& values);
 
 // A table of results as HTML: the first cell of each row names it. An unknown number is a dash.
 std::string render(const Table& table);
+
+// Cells that the tables of the page share; where the time went, and the settings, as HTML ("" when there is nothing to
+// show).
+
+Cell name_cell(const RunGroup& group, const std::string& below = "");  // with its colour
+// Mean and spread; where wanted, the interval below.
+Cell value_cell(const SummaryCell& value, bool share, bool with_interval);
+
+std::string time_html(const std::vector<RunGroup>& groups);
+std::string settings_html(const std::vector<RunGroup>& groups);
 
 }  // namespace ucas

@@ -86,48 +86,4 @@ std::string svg_of(const BarChart& chart) {
   return canvas.document();
 }
 
-std::string svg_of(const HeatMap& map) {
-  double lowest = kUnknown, highest = kUnknown;
-  for (const auto& row : map.cells) {
-    for (const HeatCell& cell : row) {
-      if (std::isnan(cell.value)) continue;
-      lowest = std::isnan(lowest) ? cell.value : std::min(lowest, cell.value);
-      highest = std::isnan(highest) ? cell.value : std::max(highest, cell.value);
-    }
-  }
-  double left = widest(map.y, kNameSize) + 14 + (map.y_title.empty() ? 0 : 20), top = 6;
-  double width = (map.width - left - 8) / static_cast<double>(std::max<size_t>(1, map.x.size()));
-  width = std::min(width, 120.0);
-  double height = 46, bottom = top + height * static_cast<double>(map.y.size());
-  SvgCanvas canvas(map.width, bottom + 40, map.title);
-  for (size_t r = 0; r < map.y.size(); ++r) {
-    double y = bottom - height * static_cast<double>(r + 1);
-    canvas.text(left - 8, y + height / 2 + 4, map.y[r], {kNameSize, kInk, TextAnchor::end});
-    for (size_t c = 0; c < map.x.size(); ++c) {
-      const HeatCell& cell = map.cells[r][c];
-      double x = left + width * static_cast<double>(c);
-      if (std::isnan(cell.value)) {
-        canvas.frame(x + 1.5, y + 1.5, width - 3, height - 3, {kGrid, 1}, 3);
-        continue;
-      }
-      double share = highest > lowest ? (cell.value - lowest) / (highest - lowest) : 0.5;
-      canvas.rectangle(x + 1, y + 1, width - 2, height - 2, 1, 0.06 + 0.44 * share, 3);
-      if (cell.marked) canvas.frame(x + 2, y + 2, width - 4, height - 4, {2, 2}, 3);
-      double middle = x + width / 2, line = cell.detail.empty() ? y + height / 2 + 4 : y + height / 2 - 1;
-      canvas.text(middle, line, cell.text, {13, kInk, TextAnchor::middle, true});
-      if (!cell.detail.empty()) canvas.text(middle, line + 14, cell.detail, {kTick, kSoft, TextAnchor::middle});
-    }
-  }
-  for (size_t c = 0; c < map.x.size(); ++c) {
-    canvas.text(left + width * (static_cast<double>(c) + 0.5), bottom + 16, map.x[c],
-                {kNameSize, kInk, TextAnchor::middle});
-  }
-  double across = width * static_cast<double>(map.x.size());
-  canvas.text(left + across / 2, bottom + 34, map.x_title, {kNameSize, kSoft, TextAnchor::middle});
-  if (!map.y_title.empty()) {
-    canvas.text(12, (top + bottom) / 2, map.y_title, {kNameSize, kSoft, TextAnchor::middle, false, true});
-  }
-  return canvas.document();
-}
-
 }  // namespace ucas

@@ -91,17 +91,4 @@ struct BarChart {
 };
 std::string svg_of(const BarChart& chart);
 
-struct HeatCell {
-  double value = kUnknown;   // unknown: empty
-  std::string text, detail;  // two lines
-  bool marked = false;       // framed
-};
-struct HeatMap {
-  std::string title, x_title, y_title;
-  std::vector<std::string> x, y;             // labels of columns and of rows, rows from the bottom
-  std::vector<std::vector<HeatCell>> cells;  // [rows][columns]
-  double width = 560;
-};
-std::string svg_of(const HeatMap& map);
-
 }  // namespace ucas

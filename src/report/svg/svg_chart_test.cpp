@@ -129,14 +129,6 @@ TEST(svg_chart, for_a_page_dots_that_look_alike_say_so_once_and_colours_are_left
   EXPECT_EQ(body.find("=\"#"), std::string::npos) << body;
 }
 
-TEST(svg_chart, a_map_frames_marked_cells_and_leaves_unknown_ones_empty) {
-  HeatMap map{"t", "alpha", "beta", {"0.1", "0.2"}, {"0.01"}, {{{0.5, "50.0", "+- 1", true}, {}}}, 400};
-  std::string svg = svg_of(map);
-  EXPECT_EQ(occurrences(svg, ">50.0<"), 1u);
-  EXPECT_EQ(occurrences(svg, "class=\"s-g2\""), 1u);
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
-}
-
 TEST(svg_chart, a_forest_plot_has_dots_for_what_is_significant_and_rings_for_what_is_not) {
   BarChart forest;
   forest.points = true;

@@ -8,6 +8,7 @@
 #include "base/files/file.h"
 #include "base/files/hash.h"
 #include "base/str.h"
+#include "config/config_file.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
 #include "study/engine/text_tasks.h"
@@ -59,15 +60,9 @@ std::string settings_that(Counts counts, const Config& config) {
   return text;
 }
 
-// Pools of earlier versions: all settings but these were in a run's name, of the machine and of what is kept, too.
-bool told_runs_apart(const FieldValue& field) {
-  static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
-  return !kFree.contains(field.key);
-}
-
 }  // namespace
 
-StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(study_.config)) {
+StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
   StudyConfig& c = study_.config;
   find_starts();
   if (!c.base.tasks.empty()) {
@@ -94,22 +89,25 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
   add_base_rows(evaluation_of(tasks_.front().train, c.evaluate.samples));
 }
 
-void StudyPlan::add_base_rows(const EvaluationPlan& base) {
+void StudyPlan::add_base_rows(const EvaluationPlan& further) {
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    base_rows_.push_back({"base", starts_[i].path, starts_[i].view, i, base_evaluation_});
+  }
   for (const std::string& name : config().base.templates) {
     for (size_t i = 0; i < starts_.size(); ++i) {
-      const std::string suffix = "-" + stem_of(name, ".toml");
-      StudyBaseRow row{str("base, ", stem_of(name, ".toml")), starts_[i].path + suffix, starts_[i].view + suffix, i,
-                       base};
-      row.evaluation.prompt_template = row.evaluation.model.prompt_template = name;
-      row.evaluation.name = name_of(row.evaluation);
-      base_rows_.push_back(std::move(row));
+      const std::string stem = stem_of(name, ".toml");
+      base_rows_.push_back(
+          {"base, " + stem, str(starts_[i].path, "-", stem), str(starts_[i].view, "-", stem), i, further});
+      EvaluationPlan& evaluation = base_rows_.back().evaluation;
+      evaluation.prompt_template = evaluation.model.prompt_template = name;
+      evaluation.name = name_of(evaluation);
     }
   }
 }
 
 void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   const StudyStart& start = starts_[at];
-  StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, "", ""};
+  StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, ""};
   task.train.validate();
   if (config().is("dynamics") && task.train.train.test_freq == 0) {
     throw Error(ErrorKind::config, str(run.name,
@@ -120,7 +118,7 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   task.id = crossed ? str(run.name, "/", start.seed, "/", seed) : str(run.name, "/", seed);
   task.title = task.train.title();
   task.path = path_of(run, task.train, start, seed);
-  task.view = path_join(places_.runs(), str(run.name, crossed ? str("-base", start.seed) : "", "-seed", seed));
+  task.view = path_join(views(), str(run.name, crossed ? str("-base", start.seed) : "", "-seed", seed));
   task.evaluation = evaluation_of(task.train, config().evaluate.samples);
   tasks_.push_back(std::move(task));
 }
@@ -140,9 +138,9 @@ void StudyPlan::find_starts() {
     start.seed = seed;
     start.label = several ? str("base ", seed) : "";
     start.hash = hash_of_base(seed);
-    start.path = path_join(places_.pool, "base-" + start.hash);
+    start.path = path_join(config().pool, "base-" + start.hash);
     start.model = base.embedded() || base.warm_up > 0 ? path_join(start.path, "model") : base.model;
-    start.view = path_join(places_.runs(), several ? str("base-", seed) : "base");
+    start.view = path_join(views(), several ? str("base-", seed) : "base");
     starts_.push_back(std::move(start));
   }
 }
@@ -170,17 +168,14 @@ std::string StudyPlan::hash_of_base(int64_t seed) const {
 // Named by everything that decides the result, so that changed settings never meet old runs.
 std::string StudyPlan::path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start,
                                int64_t seed) const {
-  auto path = [&](auto counts) {
-    const std::string text = str(settings_that(counts, train), "base=", start.hash, "\ndata=", data_hash_);
-    return path_join(places_.pool,
-                     str(stem_of(run.config, ".toml"), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
-  };
   // Examples of base.tasks follow from data_hash_, wherever they lie.
   const bool made = !config().base.tasks.empty();
-  const std::string now =
-      path([&](const FieldValue& f) { return tells_runs_apart(f.effect) && !(made && f.key == "data.few_shot"); });
-  const std::string before = path(told_runs_apart);
-  return !is_directory(now) && is_directory(before) ? before : now;
+  const auto counts = [&](const FieldValue& f) {
+    return tells_runs_apart(f.effect) && !(made && f.key == "data.few_shot");
+  };
+  const std::string text = str(settings_that(counts, train), "base=", start.hash, "\ndata=", data_hash_);
+  return path_join(config().pool,
+                   str(stem_of(run.config, ".toml"), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
 }
 
 EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {
@@ -263,7 +258,7 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
   return plan;
 }
 
-// What a plan has beyond a template: "" as pools of earlier versions know it.
+// What a plan has beyond a template.
 std::string StudyPlan::as_graded(const EvaluationPlan& plan) const {
   std::string text;
   if (!plan.examples.few_shot.empty()) {

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "config/train_config.h"
 #include "study/config.h"
-#include "study/engine/embedded_base.h"
 #include "study/engine/runs.h"
 
 namespace ucas {
@@ -22,7 +21,7 @@ struct StudyStart {
   std::string id() const { return str("base-", seed); }  // as --only takes it
 };
 
-// A base asked with another prompt: a row of its own, no start of a run.
+// An untrained base as a row: as it is, then with other prompts.
 struct StudyBaseRow {
   std::string row, path, view;  // "base, plain"; POOL/base-HASH-plain; OUT/runs/base-plain
   size_t start = 0;             // its base among the plan's
@@ -38,7 +37,6 @@ struct StudyTask {
   std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
-  std::string matched = {};   // the evaluation at matched accuracy, once it is made: its name in the pool
   std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
 };
 
@@ -49,17 +47,16 @@ class StudyPlan {
 
   const Study& study() const { return study_; }
   const StudyConfig& config() const { return study_.config; }
-  const StudyPlaces& places() const { return places_; }
-  std::vector<StudyTask>& tasks() { return tasks_; }
+  std::string views() const { return path_join(config().out, "runs"); }  // a folder per row and seed, named by the row
   const std::vector<StudyTask>& tasks() const { return tasks_; }
   const std::vector<StudyStart>& starts() const { return starts_; }
   EmbeddedBase embedded_base(const StudyStart& start) const;
   // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
-  std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
+  std::string task_home() const { return path_join(config().pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
-  const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }  // of base.templates
+  const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }
   // Of base.tasks: where their files lie, once made.
-  std::string text_tasks_home() const { return path_join(places_.pool, "tasks-" + data_hash_.substr(0, 8)); }
+  std::string text_tasks_home() const { return path_join(config().pool, "tasks-" + data_hash_.substr(0, 8)); }
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
@@ -68,7 +65,7 @@ class StudyPlan {
   std::string hash_of_base(int64_t seed) const;
   std::string path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start, int64_t seed) const;
   void find_starts();
-  void add_base_rows(const EvaluationPlan& base);
+  void add_base_rows(const EvaluationPlan& further);
   void add_task(const StudyRun& run, size_t start, int64_t seed);
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train, int64_t samples) const;
@@ -77,7 +74,6 @@ class StudyPlan {
   TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
-  StudyPlaces places_;
   std::string task_hash_, data_hash_, test_hash_;
   std::vector<StudyStart> starts_;
   std::vector<StudyTask> tasks_;

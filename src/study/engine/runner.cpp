@@ -1,9 +1,14 @@
 #include "study/engine/runner.h"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <deque>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,12 +21,9 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "records/run/run_directory.h"
 #include "report/report.h"
-#include "study/engine/matched.h"
 #include "study/engine/plan.h"
 #include "study/engine/text_tasks.h"
-#include "study/jobs.h"
 #include "study/table.h"
 #include "study/view.h"
 
@@ -29,23 +31,30 @@ namespace ucas {
 
 namespace {
 
+// Processes beside this one that work on the same study; they save and end with it.
+struct Helpers {
+  std::vector<pid_t> all;
+  ~Helpers() {
+    for (pid_t helper : all) ::kill(helper, SIGTERM);
+    for (pid_t helper : all) ::waitpid(helper, nullptr, 0);
+  }
+};
+
 class StudyRunner {
  public:
-  // `words`: what `ucas study` was called with, for the workers.
   StudyRunner(Study study, Words words) : plan_(std::move(study)), words_(std::move(words)) {}
 
   int run() {
-    double began = now_seconds();
-    if (int code = prepare_all(); code != kDone) return code;
-    check_base();
-    if (int code = train_all(); code != kDone) return code;
-    evaluate_matched();
+    const double began = now_seconds();
+    make_directories(config().out);
+    start_helpers();
+    if (int code = work(0); code != kDone) return code;
     write_results();
     log(str("took ", human_seconds(now_seconds() - began)));
     return kDone;
   }
 
-  // `id`: ROW/SEED, or base-SEED. What a worker does; and anyone who spreads a study over machines that share the pool.
+  // `id`: ROW/SEED, or base-SEED.
   int run_only(const std::string& id) {
     auto start = std::ranges::find(plan_.starts(), id, &StudyStart::id);
     if (start != plan_.starts().end()) {
@@ -60,38 +69,55 @@ class StudyRunner {
       throw Error(ErrorKind::config, str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
     }
     prepare(plan_.starts()[task->start]);
-    return train_and_evaluate(*task);
+    return train_and_evaluate(*task).value_or(kInterrupted);
   }
 
  private:
   const StudyConfig& config() const { return plan_.config(); }
 
-  // Several bases side by side, as the runs are: first what each worker makes, then nothing is left to do but to look.
-  int prepare_all() {
-    std::vector<Job> jobs;
-    for (const StudyStart& start : plan_.starts()) {
-      if (config().base.embedded() && !exists(path_join(start.model, "config.json"))) {
-        jobs.push_back(job_of(start.label.empty() ? "base" : start.label, start.path, start.id(), 0));
+  // One for each job but this, with its output in OUT/job-N.log. Before anything of the engine runs: a process with
+  // threads cannot be copied.
+  void start_helpers() {
+    for (int64_t job = 1; job < config().jobs; ++job) {
+      const std::string log_file = path_join(config().out, str("job-", job, ".log"));
+      const pid_t parent = ::getpid(), child = ::fork();
+      if (child < 0) throw Error(ErrorKind::io, "cannot start a process for --jobs", kIoFailure);
+      if (child > 0) {
+        helpers_.all.push_back(child);
+        continue;
       }
+      helpers_.all.clear();
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::_exit(kInterrupted);  // it went just before
+      const int file = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0644);
+      for (int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(file, stream);
+      int code = kInterrupted;
+      try {
+        code = work(job);
+      } catch (const std::exception& error) {  // this process meets it, too, and says so
+        log(error.what());
+      }
+      ::_exit(code);
     }
-    if (config().jobs > 1 && jobs.size() > 1) {
-      log(str(jobs.size(), " bases to warm up, ", config().jobs, " side by side"));
-      if (int code = run_side_by_side(jobs, "bases"); code != kDone) return code;
-    }
-    for (const StudyStart& start : plan_.starts()) prepare(start);
-    return kDone;
+    if (config().jobs > 1) log(str(config().jobs, " processes; the others log to ", config().out, "/job-N.log"));
   }
 
-  void make_tasks() const {
-    if (config().base.tasks.empty()) return;
-    make_directories(plan_.text_tasks_home());
-    std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.text_tasks_home(), ".claim"));
-    make_text_tasks(config().base, plan_.text_tasks_home());
+  // Bases, then runs. Processes begin with different bases, and wait for those that another one makes.
+  int work(int64_t job) {
+    const auto& starts = plan_.starts();
+    const size_t first = static_cast<size_t>(job) * starts.size() / static_cast<size_t>(config().jobs);
+    for (size_t i = 0; i < starts.size(); ++i) prepare(starts[(first + i) % starts.size()]);
+    check_base();
+    return train_all();
   }
 
-  // Made once; a second worker waits.
-  void prepare(const StudyStart& start) {
-    make_tasks();
+  // Made once; a second process waits.
+  void prepare(const StudyStart& start) const {
+    if (!config().base.tasks.empty()) {
+      make_directories(plan_.text_tasks_home());
+      std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.text_tasks_home(), ".claim"));
+      make_text_tasks(config().base, plan_.text_tasks_home());
+    }
     if (config().base.embedded()) {
       make_directories(plan_.task_home());
       std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.task_home(), ".claim"));
@@ -110,7 +136,6 @@ class StudyRunner {
     if (config().base.warm_up > 0) {
       warm_up_base(config().base, plan_.text_tasks_home(), start.model, config().device, plan_.threads());
     }
-    evaluate_or_reuse(plan_.base_evaluation(), start.model, start.path, "base", -1);
     for (const StudyBaseRow& row : plan_.base_rows()) {
       if (&plan_.starts()[row.start] != &start) continue;
       make_directories(row.path);
@@ -134,42 +159,20 @@ class StudyRunner {
   // Gates of the base alone: where they fail nothing is trained.
   void check_base() const {
     TableOptions options;
-    for (const std::string& text : config().gates) {
-      if (parse_gate(text).of_base()) options.gates.push_back(text);
-    }
+    std::ranges::copy_if(plan_.study().gates, std::back_inserter(options.gates), &StudyGate::of_base);
     if (options.gates.empty()) return;
     options.eval = plan_.base_evaluation().name;
-    options.columns = config().columns;
+    options.columns = plan_.study().columns;
     std::vector<std::string> paths;
     for (const StudyStart& start : plan_.starts()) paths.push_back(start.path);
     std::string failed;
     for (const GateResult& gate : study_table(paths, options).gates) {
-      log(str("gate ", gate.held ? "held: " : "failed: ", gate_text(gate)));
-      if (!gate.held) failed += str(failed.empty() ? "" : "; ", gate_text(gate));
+      log(str("gate ", gate.held ? "held: " : "failed: ", gate.text));
+      if (!gate.held) failed += str(failed.empty() ? "" : "; ", gate.text);
     }
     if (failed.empty()) return;
     throw Error(ErrorKind::study, str("a gate of the base failed, and nothing was trained: ", failed,
                                       "; choose another base or task, or change gates in the study"));
-  }
-
-  // Once all runs are there: which checkpoint is meant depends on the other rows.
-  void evaluate_matched() {
-    if (!config().asks_for("matched_pass")) return;
-    std::map<std::pair<size_t, int64_t>, std::vector<StudyTask*>> groups;
-    for (StudyTask& task : plan_.tasks()) groups[{task.start, task.seed}].push_back(&task);
-    for (const auto& [luck, tasks] : groups) {
-      std::vector<ValidatedSteps> validated;
-      for (const StudyTask* task : tasks) {
-        validated.push_back(validated_steps(read_run(task->path), task->train.train.val_n));
-      }
-      const std::vector<int64_t> steps = matched_steps(validated);
-      for (size_t i = 0; i < tasks.size(); ++i) {
-        EvaluationPlan evaluation = tasks[i]->evaluation;
-        evaluation.name = tasks[i]->matched = str("matched-", steps[i], "-", evaluation.name);
-        const std::string checkpoint = path_join(tasks[i]->path, str("checkpoints/", step_name(steps[i])));
-        evaluate_or_reuse(evaluation, checkpoint, tasks[i]->path, tasks[i]->title, steps[i]);
-      }
-    }
   }
 
   bool finished(const StudyTask& task) const {
@@ -177,39 +180,38 @@ class StudyRunner {
            exists(path_join(task.path, str("eval/", task.evaluation.name, ".json")));
   }
 
-  int train_all() {
-    std::vector<const StudyTask*> open;
+  // What another process works on, perhaps on another machine, is looked at again until it is done. A run that fails
+  // does not stop the others.
+  int train_all() const {
+    std::deque<const StudyTask*> left;
     std::set<std::string> seen;  // rows of equal settings share a run
     size_t reused = 0;
     for (const StudyTask& task : plan_.tasks()) {
       if (!seen.insert(task.path).second) continue;
-      if (finished(task)) {
-        ++reused;
-      } else {
-        open.push_back(&task);
-      }
+      finished(task) ? void(++reused) : left.push_back(&task);
     }
-    log(str(seen.size(), " runs: ", reused, " done already, ", open.size(), " to do",
-            config().jobs > 1 ? str(", ", config().jobs, " side by side") : ""));
-    if (config().jobs > 1 && open.size() > 1) return train_side_by_side(open);
-    const size_t count = open.size();
-    size_t busy = 0;  // in a row
-    std::set<const StudyTask*> told;
-    for (std::deque<const StudyTask*> left(open.begin(), open.end()); !left.empty();) {
+    const size_t count = left.size();
+    log(str(seen.size(), " runs: ", reused, " done already, ", count, " to do"));
+    std::set<const StudyTask*> busy;  // since one was last done
+    std::vector<std::string> failed;
+    while (!left.empty()) {
       const StudyTask& task = *left.front();
       left.pop_front();
-      const bool again = !told.insert(&task).second;
-      if (!again) log(str("\n[", told.size(), "/", count, "] ", task.title, ", ", luck_of(task)));
-      const int code = train_and_evaluate(task, again);
-      if (code == kDone) {
-        busy = 0;
-        continue;
+      try {
+        const std::optional<int> code = train_and_evaluate(task);
+        if (code && *code != kDone) return *code;
+        if (code) busy.clear();
+        if (!code) left.push_back(&task);
+        if (!code && !busy.insert(&task).second && !waited()) return kInterrupted;
+      } catch (const std::exception& error) {
+        if (stop_requested()) throw;
+        failed.push_back(str(title_of(task), ": ", error.what()));
+        log(failed.back());
       }
-      if (code != kBusy) return code;
-      left.push_back(&task);  // another process has it, perhaps on another machine
-      if (++busy >= left.size() && !waited()) return kInterrupted;
     }
-    return kDone;
+    if (failed.empty()) return kDone;
+    throw Error(ErrorKind::study,
+                str(failed.size(), " of ", count, " runs failed, the others are done; ", join(failed, "; ")));
   }
 
   // False: told to stop.
@@ -218,53 +220,23 @@ class StudyRunner {
     return !stop_requested();
   }
 
-  Job job_of(const std::string& title, const std::string& run, const std::string& id, int64_t steps) const {
-    Job job{title, run, {"study"}, steps};
-    job.words.insert(job.words.end(), words_.begin(), words_.end());
-    for (const char* word : {"--only", id.c_str(), "--worker", "true"}) job.words.emplace_back(word);
-    return job;
-  }
-
-  int train_side_by_side(const std::vector<const StudyTask*>& open) const {
-    std::vector<Job> jobs;
-    for (const StudyTask* task : open) {
-      jobs.push_back(job_of(str(task->title, ", ", luck_of(*task)), task->path, task->id, task->train.train.steps));
-    }
-    return run_side_by_side(jobs, "runs");
-  }
-
-  // "seed 3", "base 1, seed 3"
-  std::string luck_of(const StudyTask& task) const {
+  // "UCAS, base 1, seed 3"
+  std::string title_of(const StudyTask& task) const {
     const std::string& base = plan_.starts()[task.start].label;
-    return str(config().base.crossed ? base + ", " : "", "seed ", task.seed);
+    return str(task.title, ", ", config().base.crossed ? base + ", " : "", "seed ", task.seed);
   }
 
-  int run_side_by_side(const std::vector<Job>& jobs, const char* what) const {
-    JobsResult result = run_jobs(jobs, config().jobs, stop_requested);
-    if (result.stopped) {
-      log("stopped; the same command goes on");
-      return kInterrupted;
-    }
-    if (!result.failed.empty()) {
-      std::string text;
-      for (const FailedJob& failed : result.failed) text += str("; ", failed.title, ": ", failed.log);
-      throw Error(ErrorKind::study,
-                  str(result.failed.size(), " of ", jobs.size(), " ", what, " failed, the others are done", text));
-    }
-    return kDone;
-  }
-
-  // `again`: that another process has it was said.
-  int train_and_evaluate(const StudyTask& task, bool again = false) {
+  // An exit code; none where another process has the run.
+  std::optional<int> train_and_evaluate(const StudyTask& task) const {
     make_directories(task.path);
     std::optional<FileLock> claim;
     try {
       claim.emplace(path_join(task.path, ".claim"));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::path) throw;
-      if (!again) log(error.what());
-      return kBusy;
+      return {};
     }
+    if (!finished(task)) log("\n" + title_of(task));
     TrainConfig train = task.train;
     train.label.clear();  // rows differ between studies, runs do not
     std::string title = train.title();
@@ -275,13 +247,8 @@ class StudyRunner {
   }
 
   std::vector<std::string> make_views() const {
-    remove_all(plan_.places().runs());
+    remove_all(plan_.views());
     std::vector<std::string> views;
-    for (const StudyStart& start : plan_.starts()) {
-      make_view({start.path, start.view, "", label_json("base", start.label, -1), plan_.base_evaluation().name,
-                 plan_.eval_name()});
-      views.push_back(start.view);
-    }
     for (const StudyBaseRow& row : plan_.base_rows()) {
       make_view({row.path, row.view, "", label_json(row.row, plan_.starts()[row.start].label, -1), row.evaluation.name,
                  plan_.eval_name()});
@@ -292,7 +259,7 @@ class StudyRunner {
       named.label = task.title;
       make_view({task.path, task.view, to_toml(named),
                  label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
-                 plan_.eval_name(), task.matched});
+                 plan_.eval_name()});
       views.push_back(task.view);
     }
     return views;
@@ -328,12 +295,10 @@ class StudyRunner {
     for (const StudyTask& task : plan_.tasks()) {
       if (task.row == c.reference) options.reference = task.title;
     }
-    options.columns = c.columns;
-    options.compare = c.compare;
-    options.axes = plan_.study().axes;
-    options.metric = c.metric;
+    options.columns = plan_.study().columns;
+    options.compare = plan_.study().compare;
     options.each_seed = c.is("seeds");
-    options.gates = c.gates;
+    options.gates = plan_.study().gates;
     options.decide = c.decide;
     for (const StudyTask& task : plan_.tasks()) options.titles[task.row] = task.title;
     return options;
@@ -341,23 +306,23 @@ class StudyRunner {
 
   void write_results() const {
     const StudyConfig& c = config();
-    const StudyPlaces& places = plan_.places();
-    make_directories(places.out);
+    const std::string results = path_join(c.out, "results"), report = path_join(c.out, "report.html");
+    const std::string drawn = path_join(c.out, "figures");
     std::vector<std::string> views = make_views();
     StudyTable table = study_table(views, table_options());
     std::vector<StudyFigure> figures;
     for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
       for (StudyFigure& figure : study_figures(request)) figures.push_back(std::move(figure));
     }
-    write_figures(figures, places.figures());
+    write_figures(figures, drawn);
     std::string markdown = table_markdown(table);
-    write_file(places.results("md"), markdown + figure_links(figures, "figures/"));
-    write_file(places.results("csv"), table_csv(table));
-    write_file(places.results("tex"), table_tex(table));
+    write_file(results + ".md", markdown + figure_links(figures, "figures/"));
+    write_file(results + ".csv", table_csv(table));
+    write_file(results + ".tex", table_tex(table));
     publish(markdown, figures);
-    write_report(views, places.report(), c.title);
-    out(str("\n", table_text(table), "\nresults ", places.results("md"), ", .csv, .tex\n",
-            figures.empty() ? "" : str("figures ", places.figures(), "\n"), "report  ", places.report(), "\n"));
+    write_report(views, report, c.title);
+    out(str("\n", table_text(table), "\nresults ", results + ".md", ", .csv, .tex\n",
+            figures.empty() ? "" : str("figures ", drawn, "\n"), "report  ", report, "\n"));
   }
 
   // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
@@ -400,6 +365,7 @@ class StudyRunner {
 
   StudyPlan plan_;
   Words words_;
+  Helpers helpers_;
 };
 
 }  // namespace

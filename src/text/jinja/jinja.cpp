@@ -320,7 +320,8 @@ class Rendering {
       const MarkedText* name = as_text(key);
       if (name == nullptr) fail("a map with ", kind_of(key), " as key; expected a text");
       Value value = eval(*node.parts[i + 1], scope);
-      meter_.steps(items.size() / 8);
+      meter_.steps(items.size() / 8 + items.size() * (name->size() / 64));
+      meter_.bytes(2 * name->size());
       const auto old = std::ranges::find_if(items, [&](const auto& item) { return item.first.text == name->text; });
       if (old != items.end()) {
         old->second = std::move(value);
@@ -354,7 +355,7 @@ class Rendering {
       } else if (word == "in" || word == "not in") {
         holds = contains(right, left, meter_) == (word == "in");
       } else {
-        const int order = compare(left, right);
+        const int order = compare(left, right, meter_);
         holds = word == "<" ? order < 0 : word == "<=" ? order <= 0 : word == ">" ? order > 0 : order >= 0;
       }
       if (!holds) return false;
@@ -379,7 +380,10 @@ class Rendering {
       fail("namespace() of something else than NAME = VALUE");
     }
     if (given.list.size() == 1) {
-      for (const auto& [name, value] : (*as<MapPtr>(given.list[0]))->items) space.items.emplace_back(name.text, value);
+      for (const auto& [name, value] : (*as<MapPtr>(given.list[0]))->items) {
+        meter_.bytes(name.text.size() + sizeof(Value));
+        space.items.emplace_back(name.text, value);
+      }
     }
     return &space;
   }

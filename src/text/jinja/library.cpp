@@ -84,7 +84,9 @@ MarkedText joined(const MarkedText& by, const Value& items, bool texts_alone, Me
 // "attribute" of map, selectattr ...: names and places with dots between them.
 Value along(Value value, const Value& path, Meter& meter) {
   if (const std::optional<int64_t> index = whole_of(path)) return item_of(value, *index, meter);
-  for (const std::string& part : split(text_argument(&path, "attribute").text, '.')) {
+  const std::string& names = text_argument(&path, "attribute").text;
+  meter.steps(names.size() / 4);
+  for (const std::string& part : split(names, '.')) {
     const bool place = !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string::npos;
     value = item_of(value, place ? Value(int64_t{std::stoi(part)}) : text_value(part, meter), meter);
   }
@@ -187,23 +189,25 @@ int64_t whole_part(double value) {
   return static_cast<int64_t>(value);
 }
 
-Value filter_int(const Value& to, const Arguments& given) {
+Value filter_int(const Value& to, const Arguments& given, Meter& meter) {
   const auto [otherwise] = bind<1>(given, "int", {"default"});
   if (const std::optional<int64_t> whole = whole_of(to)) return *whole;
   if (const double* real = as<double>(to)) return whole_part(*real);
   if (is_undefined(to)) fail("int of ", kind_of(to));
   if (const MarkedText* text = as_text(to)) {
+    meter.steps(text->size() / 16);
     if (const std::optional<int64_t> whole = whole_in(text->text)) return *whole;
     if (const std::optional<double> real = real_in(text->text)) return whole_part(*real);
   }
   return otherwise ? *otherwise : Value(int64_t{0});
 }
 
-Value filter_float(const Value& to, const Arguments& given) {
+Value filter_float(const Value& to, const Arguments& given, Meter& meter) {
   const auto [otherwise] = bind<1>(given, "float", {"default"});
   if (const std::optional<double> number = number_of(to)) return *number;
   if (is_undefined(to)) fail("float of ", kind_of(to));
   if (const MarkedText* text = as_text(to)) {
+    meter.steps(text->size() / 16);
     if (const std::optional<double> real = real_in(text->text)) return *real;
   }
   return otherwise ? *otherwise : Value(0.0);
@@ -294,7 +298,7 @@ std::vector<Value> sorted(std::vector<std::pair<Value, Value>> keyed, const Valu
   meter.steps(keyed.size() * 16);
   const bool down = reverse != nullptr && truth(*reverse);
   std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
-    return down ? compare(b.first, a.first) < 0 : compare(a.first, b.first) < 0;
+    return down ? compare(b.first, a.first, meter) < 0 : compare(a.first, b.first, meter) < 0;
   });
   std::vector<Value> out;
   for (auto& [key, value] : keyed) out.push_back(std::move(value));
@@ -333,21 +337,21 @@ const std::map<std::string, Filter, std::less<>>& filters() {
       {"abs", [](const Value& to, const Arguments& a, Meter&) { return filter_abs(to, a); }},
       {"capitalize",
        [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::capitalize, m); }},
-      {"count",
-       [](const Value& to, const Arguments& a, Meter&) { return without_arguments(a, "count"), Value(length_of(to)); }},
+      {"count", [](const Value& to, const Arguments& a,
+                   Meter& m) { return without_arguments(a, "count"), Value(length_of(to, m)); }},
       {"d", filter_default},
       {"default", filter_default},
       {"dictsort", filter_dictsort},
       {"first", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, true, m); }},
-      {"float", [](const Value& to, const Arguments& a, Meter&) { return filter_float(to, a); }},
+      {"float", filter_float},
       {"indent",
        [](const Value& to, const Arguments& a, Meter& m) { return text_value(indented(str_of(to, m), a, m), m); }},
-      {"int", [](const Value& to, const Arguments& a, Meter&) { return filter_int(to, a); }},
+      {"int", filter_int},
       {"items", filter_items},
       {"join", filter_join},
       {"last", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, false, m); }},
       {"length", [](const Value& to, const Arguments& a,
-                    Meter&) { return without_arguments(a, "length"), Value(length_of(to)); }},
+                    Meter& m) { return without_arguments(a, "length"), Value(length_of(to, m)); }},
       {"list", [](const Value& to, const Arguments& a,
                   Meter& m) { return without_arguments(a, "list"), list_value(items_of(to, m)->items, m); }},
       {"lower", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::lower, m); }},
@@ -394,10 +398,10 @@ bool divisible(const Value& value, const Value& by) {
 bool is_number(const Value& value) { return number_of(value).has_value(); }
 bool test_equal(const Value& v, const Value* o, Meter& m) { return equal(v, needed(o), m); }
 bool test_unequal(const Value& v, const Value* o, Meter& m) { return !equal(v, needed(o), m); }
-bool test_less(const Value& v, const Value* o, Meter&) { return compare(v, needed(o)) < 0; }
-bool test_less_equal(const Value& v, const Value* o, Meter&) { return compare(v, needed(o)) <= 0; }
-bool test_greater(const Value& v, const Value* o, Meter&) { return compare(v, needed(o)) > 0; }
-bool test_greater_equal(const Value& v, const Value* o, Meter&) { return compare(v, needed(o)) >= 0; }
+bool test_less(const Value& v, const Value* o, Meter& m) { return compare(v, needed(o), m) < 0; }
+bool test_less_equal(const Value& v, const Value* o, Meter& m) { return compare(v, needed(o), m) <= 0; }
+bool test_greater(const Value& v, const Value* o, Meter& m) { return compare(v, needed(o), m) > 0; }
+bool test_greater_equal(const Value& v, const Value* o, Meter& m) { return compare(v, needed(o), m) >= 0; }
 bool test_callable(const Value& v, const Value*, Meter&) {
   return as<FunctionValue>(v) || as<MethodPtr>(v) || as<MacroValue*>(v);
 }
@@ -447,6 +451,7 @@ const std::map<std::string, Test, std::less<>>& tests() {
 bool at_border(const MarkedText& text, const Value* parts, bool begin, Meter& meter) {
   const auto one = [&](const Value& part) {
     const std::string& other = text_argument(&part, begin ? "startswith()" : "endswith()").text;
+    meter.steps(other.size() / 64);
     return begin ? text.text.starts_with(other) : text.text.ends_with(other);
   };
   if (parts == nullptr) fail("startswith() or endswith() without a text");
@@ -507,8 +512,7 @@ Value text_method(const MarkedText& text, const std::string& name, const Argumen
 Value map_method(const MapValue& map, const std::string& name, const Arguments& given, Meter& meter) {
   if (name == "get") {
     const auto [key, otherwise] = bind<2>(given, "get()", {"key", "default"});
-    const Value* found = key && as_text(*key) ? map.find(as_text(*key)->text) : nullptr;
-    meter.steps(map.items.size() / 8);
+    const Value* found = key && as_text(*key) ? found_in(map, as_text(*key)->text, meter) : nullptr;
     return found ? *found : otherwise ? *otherwise : Value(None{});
   }
   without_arguments(given, "items(), keys() or values()");

@@ -12,6 +12,7 @@ namespace ucas::jinja {
 namespace {
 
 constexpr int kDeepestValue = 100;  // lists within lists
+constexpr size_t kShownName = 100;  // bytes of a name that a message may show
 
 int depth_of(const Value& value) {
   if (const ListPtr* list = as<ListPtr>(value)) return (*list)->depth;
@@ -189,7 +190,7 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
 }
 
 Value undefined_attribute(const Value& value, const std::string& name) {
-  return Undefined{str(name, " of ", kind_of(value))};
+  return Undefined{str(name.substr(0, kShownName), " of ", kind_of(value))};
 }
 
 Value loop_attribute(const LoopPtr& loop, const std::string& name) {
@@ -273,7 +274,10 @@ Value list_value(std::vector<Value> items, Meter& meter, bool tuple) {
 Value map_value(std::vector<std::pair<MarkedText, Value>> items, Meter& meter) {
   meter.bytes(items.size() * (sizeof(Value) + sizeof(MarkedText)) + sizeof(MapValue));
   int deepest = 0;
-  for (const auto& [key, item] : items) deepest = std::max(deepest, depth_of(item));
+  for (const auto& [key, item] : items) {
+    meter.bytes(2 * key.size());
+    deepest = std::max(deepest, depth_of(item));
+  }
   return std::make_shared<const MapValue>(MapValue{std::move(items), checked_depth(deepest)});
 }
 
@@ -358,7 +362,7 @@ bool equal(const Value& a, const Value& b, Meter& meter) {
     if (x.items.size() != y.items.size()) return false;
     return std::ranges::all_of(x.items, [&](const auto& item) {
       meter.steps(y.items.size());
-      const Value* other = y.find(item.first.text);
+      const Value* other = found_in(y, item.first.text, meter);
       return other != nullptr && equal(item.second, *other, meter);
     });
   }
@@ -367,10 +371,11 @@ bool equal(const Value& a, const Value& b, Meter& meter) {
   return false;
 }
 
-int compare(const Value& a, const Value& b) {
+int compare(const Value& a, const Value& b, Meter& meter) {
   if (whole_of(a) && whole_of(b)) return *whole_of(a) < *whole_of(b) ? -1 : *whole_of(a) > *whole_of(b);
   if (number_of(a) && number_of(b)) return *number_of(a) < *number_of(b) ? -1 : *number_of(a) > *number_of(b);
   if (as_text(a) && as_text(b)) {
+    meter.steps(std::min(as_text(a)->size(), as_text(b)->size()) / 64);
     const int order = as_text(a)->text.compare(as_text(b)->text);  // of UTF-8 as of code points
     return order < 0 ? -1 : order > 0;
   }
@@ -386,7 +391,7 @@ bool contains(const Value& whole, const Value& part, Meter& meter) {
   }
   if (const MapPtr* map = as<MapPtr>(whole)) {
     meter.steps((*map)->items.size());
-    return as_text(part) != nullptr && (*map)->find(as_text(part)->text) != nullptr;
+    return as_text(part) != nullptr && found_in(**map, as_text(part)->text, meter) != nullptr;
   }
   if (is_undefined(whole)) return false;
   const ListPtr* list = as<ListPtr>(whole);
@@ -412,8 +417,11 @@ ListPtr items_of(const Value& value, Meter& meter) {
   return *as<ListPtr>(list_value(std::move(items), meter));
 }
 
-int64_t length_of(const Value& value) {
-  if (const MarkedText* text = as_text(value)) return static_cast<int64_t>(characters(text->text));
+int64_t length_of(const Value& value, Meter& meter) {
+  if (const MarkedText* text = as_text(value)) {
+    meter.steps(text->size() / 16);
+    return static_cast<int64_t>(characters(text->text));
+  }
   if (const ListPtr* list = as<ListPtr>(value)) return std::ssize((*list)->items);
   if (const MapPtr* map = as<MapPtr>(value)) return std::ssize((*map)->items);
   if (is_undefined(value)) return 0;
@@ -423,9 +431,8 @@ int64_t length_of(const Value& value) {
 Value item_of(const Value& value, const Value& key, Meter& meter) {
   if (const Undefined* missing = as<Undefined>(value)) fail(printable(missing->name, 60), " is undefined");
   if (const MapPtr* map = as<MapPtr>(value)) {
-    meter.steps((*map)->items.size() / 8);
     const MarkedText* name = as_text(key);
-    const Value* found = name ? (*map)->find(name->text) : nullptr;
+    const Value* found = name ? found_in(**map, name->text, meter) : nullptr;
     if (found != nullptr) return *found;
     return name ? attribute_of(value, name->text, meter) : Value(undefined_attribute(value, "an item"));
   }
@@ -464,8 +471,7 @@ Value attribute_of(const Value& value, const std::string& name, Meter& meter) {
     return std::make_shared<const MethodValue>(MethodValue{value, name});
   }
   if (map != nullptr) {
-    meter.steps((*map)->items.size() / 8);
-    if (const Value* found = (*map)->find(name)) return *found;
+    if (const Value* found = found_in(*map->get(), name, meter)) return *found;
   }
   if (text || list || map != nullptr) {
     if (among(kForeignMethods, name)) {
@@ -495,6 +501,11 @@ Value slice_of(const Value& value, const Value* begin, const Value* end, const V
   }
   meter.steps(out.size());
   return list_value(std::move(out), meter, (*list)->tuple);
+}
+
+const Value* found_in(const MapValue& map, std::string_view key, Meter& meter) {
+  meter.steps(map.items.size() / 8 + map.items.size() * (key.size() / 64));  // keys of one length may differ at the end
+  return map.find(key);
 }
 
 void charge_search(const std::string& text, const std::string& what, Meter& meter) {

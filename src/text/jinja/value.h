@@ -106,11 +106,11 @@ bool truth(const Value& value);
 MarkedText str_of(const Value& value, Meter& meter);                   // Python's str()
 MarkedText json_of(const Value& value, int64_t indent, Meter& meter);  // json.dumps(); indent < 0: on one line
 bool equal(const Value& a, const Value& b, Meter& meter);
-int compare(const Value& a, const Value& b);  // -1, 0, 1; faults where Python would
+int compare(const Value& a, const Value& b, Meter& meter);  // -1, 0, 1; faults where Python would
 bool contains(const Value& whole, const Value& part, Meter& meter);
 // The items that a loop goes through: of a list, the keys of a map, the characters of a text.
 ListPtr items_of(const Value& value, Meter& meter);
-int64_t length_of(const Value& value);
+int64_t length_of(const Value& value, Meter& meter);
 // value[key] and value.name; undefined where nothing is there.
 Value item_of(const Value& value, const Value& key, Meter& meter);
 Value attribute_of(const Value& value, const std::string& name, Meter& meter);
@@ -118,6 +118,8 @@ Value slice_of(const Value& value, const Value* begin, const Value* end, const V
 std::optional<int64_t> whole_of(const Value& value);  // of an integer or a boolean
 std::optional<double> number_of(const Value& value);
 
+// Of a map: its value by this key, or nullptr.
+const Value* found_in(const MapValue& map, std::string_view key, Meter& meter);
 // Steps for a search of `what` in `text`, which may have to compare all of it everywhere.
 void charge_search(const std::string& text, const std::string& what, Meter& meter);
 bool python_space(uint32_t code);

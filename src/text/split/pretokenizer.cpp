@@ -117,8 +117,6 @@ constexpr SplitPattern kPatterns[] = {
 }  // namespace
 
 const SplitPattern& gpt2_pattern() { return kPatterns[0]; }
-const SplitPattern& qwen2_pattern() { return kPatterns[1]; }
-const SplitPattern& llama3_pattern() { return kPatterns[2]; }
 
 const SplitPattern* known_pattern(std::string_view expression) {
   for (const SplitPattern& pattern : kPatterns) {

@@ -19,7 +19,5 @@ struct SplitPattern {
 
 const SplitPattern& gpt2_pattern();                              // ByteLevel(use_regex = true)
 const SplitPattern* known_pattern(std::string_view expression);  // nullptr: not known
-const SplitPattern& qwen2_pattern();
-const SplitPattern& llama3_pattern();
 
 }  // namespace ucas

@@ -10,13 +10,11 @@
 #include <cctype>
 #include <map>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "base/str.h"
 #include "text/unicode/unicode.h"
-#include "text/unicode/unicode_tables.h"
 
 namespace ucas {
 
@@ -53,17 +51,10 @@ void start_library() {
 
 // Ranges as Oniguruma wants them, count first; empty when there is no such category.
 std::vector<OnigCodePoint> ranges_of(std::string_view category) {
-  std::vector<OnigCodePoint> ranges(1);
-  for (const unicode::CategoryRange& row : std::span(unicode::kCategories, unicode::kCategoriesCount)) {
-    if (!std::string_view(row.category).starts_with(category)) continue;
-    if (ranges.size() > 1 && ranges.back() + 1 == row.first) {
-      ranges.back() = row.last;
-    } else {
-      ranges.insert(ranges.end(), {row.first, row.last});
-    }
-  }
-  if (ranges.size() == 1) return {};
-  ranges[0] = static_cast<OnigCodePoint>(ranges.size() / 2);
+  const std::vector<CodeRange> rows = category_ranges(category);
+  if (rows.empty()) return {};
+  std::vector<OnigCodePoint> ranges = {static_cast<OnigCodePoint>(rows.size())};
+  for (const CodeRange& row : rows) ranges.insert(ranges.end(), {row.first, row.last});
   return ranges;
 }
 

@@ -1,5 +1,5 @@
 // A regular expression as Hugging Face's tokenizers read it: Oniguruma, the library that they run, with its own syntax.
-// Its \p{L}, \p{Lu} ... and \d are those of text/unicode/unicode_tables (Unicode 16, as there), so that ids do not
+// Its \p{L}, \p{Lu} ... and \d are those of text/unicode (Unicode 16, as there), so that ids do not
 // depend on which Oniguruma is installed; scripts, \w and [[:posix:]] are the library's. Threads: const functions may
 // be called from any thread.
 #pragma once

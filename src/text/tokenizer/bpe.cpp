@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "text/unicode/byte_level.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

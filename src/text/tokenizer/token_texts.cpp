@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "text/tokenizer/normalizer.h"
-#include "text/unicode/byte_level.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

@@ -13,7 +13,6 @@
 #include "text/tokenizer/bpe.h"
 #include "text/tokenizer/tokenizer_file.h"
 #include "text/tokenizer/word_level.h"
-#include "text/unicode/byte_level.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

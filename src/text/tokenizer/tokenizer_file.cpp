@@ -8,8 +8,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
-#include "text/tokenizer/tokenizer_json.h"
-#include "text/tokenizer/tokenizer_parts.h"
 #include "text/tokenizer/word_level.h"
 
 namespace ucas {
@@ -19,7 +17,7 @@ namespace {
 constexpr int64_t kFileLimit = int64_t{256} << 20;
 constexpr size_t kMaxAddedBytes = 512;  // bounds the work per byte of text
 
-// The tables were read already (text/tokenizer/tokenizer_json.h); an empty one of the right type stands in their place.
+// The tables were read already (text/tokenizer/tokenizer_file.h); an empty one of the right type stands in their place.
 void check_tables(const JsonObject& model, bool merges, const TokenizerFile& file) {
   const JsonObject vocab = model.child("vocab");
   if (file.vocab.empty()) vocab.refuse("it is empty");

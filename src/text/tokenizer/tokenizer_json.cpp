@@ -1,4 +1,4 @@
-#include "text/tokenizer/tokenizer_json.h"
+#include "text/tokenizer/tokenizer_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_memory.h"
 
 namespace ucas {
 

@@ -1,11 +1,10 @@
-#include "text/tokenizer/tokenizer_parts.h"
+#include "text/tokenizer/tokenizer_file.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/str.h"
-#include "text/tokenizer/tokenizer_json.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

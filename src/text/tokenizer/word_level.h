@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/tokenizer/prefix_tree.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ucas {
 
@@ -35,8 +37,23 @@ enum CharClass : uint8_t {
 const uint8_t* char_classes();  // [0x110000], built at the first call
 inline uint8_t char_class(uint32_t code) { return code < 0x110000 ? char_classes()[code] : uint8_t{0}; }
 
+struct CodeRange {
+  uint32_t first, last;
+};
+// Of all assigned characters of a general category, "Lu" or "L", sorted; empty: there is none of that name.
+std::vector<CodeRange> category_ranges(std::string_view category);
+
 // Normalisation form C; text that is in it already comes back as it is.
 std::string nfc(std::string_view text);
 bool may_change_under_nfc(std::string_view text);  // false: nfc(text) == text for certain
+
+// How vocabulary files spell bytes. GPT-2's byte alphabet has one printable character for each (space is U+0120,
+// newline U+010A); SentencePiece's kind has tokens "<0x0A>" for bytes of characters that are no tokens themselves.
+// The bytes that a spelling stands for; nothing when a character is not of the alphabet.
+std::optional<std::string> bytes_of_spelling(std::string_view spelling);
+std::string spelling_of_bytes(std::string_view bytes);
+
+std::string byte_token(uint8_t byte);                             // "<0x0A>"
+std::optional<uint8_t> byte_of_token(std::string_view spelling);  // nothing: not of that form
 
 }  // namespace ucas

@@ -61,8 +61,7 @@ inline Shard shard_of_gradients(const UpdateConfig& update) {
 }
 inline Among among_ranks(const StepContext& step, const UpdateConfig& update, const Optimizer& optimizer) {
   const Shard shard = update.reduce == Reduce::micro ? update.shard : Shard::moments;
-  return {
-      .ranks = step.ranks, .reduce = update.reduce, .shard = shard, .wire = update.wire, .owners = optimizer.owners()};
+  return {.ranks = step.ranks, .reduce = update.reduce, .shard = shard, .owners = optimizer.owners()};
 }
 
 // Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is

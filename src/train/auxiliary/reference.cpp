@@ -1,6 +1,5 @@
 // The reference policy (docs/paper.md): the run's initial weights, for the KL loss, for KL in the reward, and for
 // methods that read ref_logprob themselves. Frozen, unless reference.sync_steps moves it to the policy every so often.
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -19,21 +18,6 @@ namespace ucas {
 
 namespace {
 
-// r <- r + alpha (p - r) of one tensor, in double, element by element: the same bits for any number of threads.
-void move_towards(const at::Tensor& reference, const at::Tensor& policy, double alpha) {
-  const at::Tensor from = policy.to(at::kCPU).contiguous();
-  at::Tensor to = reference.detach().to(at::kCPU).contiguous();
-  float* r = to.mutable_data_ptr<float>();
-  const float* p = from.const_data_ptr<float>();
-  at::parallel_for(0, to.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const double here = r[i];
-      r[i] = static_cast<float>(here + alpha * (static_cast<double>(p[i]) - here));
-    }
-  });
-  if (!reference.is_cpu()) reference.detach().copy_(to);
-}
-
 class Reference final : public AuxiliaryModel {
  public:
   Reference(const TrainConfig& config, std::unique_ptr<Model> model)
@@ -41,15 +25,17 @@ class Reference final : public AuxiliaryModel {
         reward_(config.reward),
         moves_(config.reference),
         temperature_(config.rollout.temperature),
-        token_budget_(config.update.micro_batch_tokens),
-        kl_coeff_(config.reward.kl_coeff) {}
+        token_budget_(config.update.micro_batch_tokens) {}
 
   std::string name() const override { return "reference"; }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
     batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
-    if (reward_.kl_schedule.ever(reward_.kl_coeff)) charge_kl(batch, step.step, m);
+    if (reward_.kl_coeff > 0) {
+      m.set(metric::actor_reward_kl_penalty, take_kl_off_reward(batch, reward_.kl_estimator, reward_.kl_coeff));
+      m.set(metric::actor_reward_kl_penalty_coeff, reward_.kl_coeff);
+    }
     m.set(metric::timing_ref, now_seconds() - began);
   }
 
@@ -62,7 +48,7 @@ class Reference final : public AuxiliaryModel {
       for (size_t i = 0; i < to.size(); ++i) {
         UCAS_CHECK(has_values(to[i].tensor) == has_values(from[i].tensor),
                    "moving a parameter needs the master weights of both models");
-        if (has_values(to[i].tensor)) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
+        if (has_values(to[i].tensor)) to[i].tensor.detach().copy_(from[i].tensor.detach());
       }
       if (masters_) masters_->broadcast_weights();
       model_->refresh();
@@ -84,28 +70,15 @@ class Reference final : public AuxiliaryModel {
   // Of what stays as it is there is nothing to keep.
   std::map<std::string, double> state() const override {
     std::map<std::string, double> state;
-    if (reward_.kl_control == KlControl::adaptive) state["kl_coeff"] = kl_coeff_;
     if (moves_.moves()) state["synced_at"] = static_cast<double>(synced_at_);
     return state;
   }
   void restore(const std::map<std::string, double>& state) override {
-    if (auto found = state.find("kl_coeff"); found != state.end()) kl_coeff_ = found->second;
     if (auto found = state.find("synced_at"); found != state.end()) synced_at_ = static_cast<int64_t>(found->second);
     model_->refresh();  // its weights may have been read back
   }
 
  private:
-  // The step pays with the coefficient as it is; what it shows steers the next one's.
-  void charge_kl(Batch& batch, int64_t step, StepMetrics& m) {
-    if (reward_.kl_control == KlControl::fixed) kl_coeff_ = reward_.kl_schedule.weight(reward_.kl_coeff, step);
-    double kl = take_kl_off_reward(batch, reward_.kl_estimator, kl_coeff_);
-    m.set(metric::actor_reward_kl_penalty, kl);
-    m.set(metric::actor_reward_kl_penalty_coeff, kl_coeff_);
-    if (reward_.kl_control == KlControl::fixed) return;
-    auto rows = static_cast<int64_t>(batch.responses.size());
-    kl_coeff_ = adapted_kl_coeff(kl_coeff_, kl, reward_.kl_target, reward_.kl_horizon, rows);
-  }
-
   std::unique_ptr<Model> model_;
   std::vector<int64_t> owners_;            // of one that moves, among ranks: the policy's
   std::optional<ShardedMasters> masters_;  // of these
@@ -113,7 +86,6 @@ class Reference final : public AuxiliaryModel {
   ReferenceConfig moves_;
   double temperature_;
   int64_t token_budget_;
-  double kl_coeff_;
   int64_t synced_at_ = 0;
 };
 

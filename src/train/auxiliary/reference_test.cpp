@@ -77,10 +77,10 @@ TEST_F(reference, equals_the_policy_bit_for_bit_before_the_first_update_and_neve
   EXPECT_EQ(auxiliary->optimizer(), nullptr);
 }
 
-// Every second step 3/4 of the way to the policy, weight by weight.
+// Every second step.
 TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_was_saved) {
   config_.objective.kl_coeff = 0.1;
-  config_.reference = {.sync_steps = 2, .mixup_alpha = 0.75};
+  config_.reference = {.sync_steps = 2};
   auto auxiliary = make_reference(config_, at::kCPU, policy_.get());
   const auto value = [](const NamedTensor& t) { return t.tensor.detach().const_data_ptr<float>()[5]; };
   const std::vector<NamedTensor> held = auxiliary->weights();
@@ -93,29 +93,15 @@ TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_w
   EXPECT_EQ(value(held[1]), start);
   EXPECT_EQ(m.get(metric::reference_synced_at), 0);
   auxiliary->follow(*policy_, {2, 10, 0}, m);
-  EXPECT_EQ(value(held[1]), static_cast<float>(start + 0.75 * (static_cast<double>(moved) - start)));
+  EXPECT_EQ(value(held[1]), moved);
   EXPECT_EQ(m.get(metric::reference_synced_at), 2);
 
-  config_.reference.mixup_alpha = 1;
   auto reset = make_reference(config_, at::kCPU, policy_.get());
   reset->follow(*policy_, {4, 10, 0}, m);
   policy_signals();
   prepare(*reset, batch_);
   EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob) << "the policy as it is";
   EXPECT_EQ(reset->state().at("synced_at"), 4);
-}
-
-TEST_F(reference, charges_what_its_schedule_says_of_the_step) {
-  config_.reward.kl_coeff = 0.5;
-  config_.reward.kl_schedule = {KlForm::linear, 0.1, 4};
-  auto auxiliary = make_reference(config_, at::kCPU);
-  policy_signals();
-  for (const auto& [step, weight] : {std::pair{1, 0.5}, {3, 0.3}, {9, 0.1}}) {
-    Batch batch = batch_;
-    StepMetrics m;
-    auxiliary->prepare(batch, {step, 10, 0}, m);
-    EXPECT_DOUBLE_EQ(m.get(metric::actor_reward_kl_penalty_coeff), weight);
-  }
 }
 
 TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {

@@ -175,31 +175,23 @@ int64_t sampled_tokens(const std::vector<Candidate>& candidates) {
 // The next generation batch, and what undoes its selection.
 class NextPrompts {
  public:
-  NextPrompts(const Collector& c, int64_t step, DataCursor& cursor, CollectStats& stats)
-      : c_(c), step_(step), cursor_(cursor), skipped_(stats.skipped_in_cooldown) {
-    if (c.config.rollout.stop_early) {
-      before_ = cursor;
-      skipped_before_ = skipped_;
-    }
-    problem = next_problems(c.config, step, c.data, cursor, skipped_);
+  NextPrompts(const Collector& c, DataCursor& cursor) : c_(c), cursor_(cursor) {
+    if (c.config.rollout.stop_early) before_ = cursor;
+    problem = next_problems(c.config, c.data, cursor);
   }
 
   // As if the batch had been its first `count` prompts.
   void leave(int64_t count) {
     cursor_ = before_;
-    skipped_ = skipped_before_;
-    next_problems(c_.config, step_, c_.data, cursor_, skipped_, count);
+    next_problems(c_.config, c_.data, cursor_, count);
   }
 
   std::vector<int64_t> problem;
 
  private:
   const Collector& c_;
-  int64_t step_;
   DataCursor& cursor_;
-  int64_t& skipped_;
   DataCursor before_ = {};
-  int64_t skipped_before_ = 0;
 };
 
 // One generation batch, graded. Of early stopping the prompts up to the last that the step trains on; which these are,
@@ -394,14 +386,13 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   const auto carried = static_cast<int64_t>(carried_over.groups.size());
   SamplingAction action = begin(*this, carried_over, sampling, held);
   while (action == SamplingAction::more) {
-    NextPrompts prompts(*this, step, cursor, stats);
+    NextPrompts prompts(*this, cursor);
     const int64_t missing = rule.wanted - std::ssize(sampling.kept());
     auto sampled = sample_batch(*this, step, missing, prompts, times_sampled, stats);  // o_i ~ pi_old, R_i
     if (!sampled) {
       result.stopped = true;
       return result;
     }
-    for (const Candidate& one : *sampled) note_outcome(config, one.problem, step, one.response, cursor);
     const int64_t kept_before = stats.groups_kept, fresh = std::ssize(*sampled);
     action = hold(config, std::move(*sampled), sampling, held);
     stats.gen_batches = sampling.gen_batches();

@@ -37,7 +37,6 @@ int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCurs
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
-  int64_t skipped_in_cooldown = 0;           // prompts passed over (data.solved_cooldown)
   int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.carry_over)
   int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
   int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong

@@ -177,25 +177,20 @@ TEST_F(CollectTest, early_stopping_with_carry_over_leaves_the_problems_it_did_no
   config_.rollout.carry_over = true;
   config_.rollout.stop_early = true;
   for (const bool shuffle : {false, true}) {
-    for (const DataOrder order : {DataOrder::shuffled, DataOrder::difficulty}) {
-      config_.data.shuffle = shuffle;
-      config_.data.order = order;
-      cursor_ = {};
-      DataCursor alone;
-      int64_t skipped = 0;
-      const std::vector<int64_t> first = next_problems(config_, 1, data_, alone, skipped);
-      ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
-        return p != static_cast<uint32_t>(first[1]) && i == 0 ? right() : wrong();
-      });
-      const Collected step = collect(rollout, 1);
-      ASSERT_EQ(step.batch.groups.size(), 3u);
-      EXPECT_EQ(step.batch.groups[2].problem, first[3]);
-      EXPECT_EQ(cursor_.selected(8), 4) << "the first four were needed";
-      EXPECT_EQ(step.stats.groups_left, 0) << "none that passed is left over";
-      EXPECT_TRUE(cursor_.carry_over.groups.empty());
-      if (order == DataOrder::difficulty) continue;  // selects anew, by how these went
-      EXPECT_EQ(next_problems(config_, 2, data_, cursor_, skipped).front(), first[4]);
-    }
+    config_.data.shuffle = shuffle;
+    cursor_ = {};
+    DataCursor alone;
+    const std::vector<int64_t> first = next_problems(config_, data_, alone);
+    ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+      return p != static_cast<uint32_t>(first[1]) && i == 0 ? right() : wrong();
+    });
+    const Collected step = collect(rollout, 1);
+    ASSERT_EQ(step.batch.groups.size(), 3u);
+    EXPECT_EQ(step.batch.groups[2].problem, first[3]);
+    EXPECT_EQ(cursor_.selected(8), 4) << "the first four were needed";
+    EXPECT_EQ(step.stats.groups_left, 0) << "none that passed is left over";
+    EXPECT_TRUE(cursor_.carry_over.groups.empty());
+    EXPECT_EQ(next_problems(config_, data_, cursor_).front(), first[4]);
   }
 }
 
@@ -517,116 +512,6 @@ TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures)
   EXPECT_EQ(got.stats.solve_none, 0);
   EXPECT_EQ(got.batch.responses.back().score, 0.0f);
   EXPECT_FALSE(got.batch.responses.back().verdict.reason.empty());
-}
-
-// Of 8 problems the even ones are solved, each at its first step.
-TEST_F(CollectTest, what_was_solved_rests_for_so_many_steps_and_then_comes_again) {
-  config_.objective.keep_mixed_groups = false;
-  config_.data.train_batch_size = 4;
-  config_.data.solved_cooldown = 2;
-  std::vector<std::vector<int64_t>> sampled;
-  ScriptedRollout rollout([&](uint32_t p, uint32_t, uint32_t) { return p % 2 == 0 ? right() : wrong(); });
-  for (int64_t step = 1; step <= 5; ++step) {
-    const Collected got = collect(rollout, step);
-    sampled.emplace_back();
-    for (const Group& g : got.batch.groups) sampled.back().push_back(g.problem);
-    EXPECT_EQ(got.stats.skipped_in_cooldown, step == 3 ? 4 : 0);
-  }
-  EXPECT_EQ(sampled[0], (std::vector<int64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(sampled[1], (std::vector<int64_t>{4, 5, 6, 7}));
-  EXPECT_EQ(sampled[2], (std::vector<int64_t>{1, 3, 5, 7}));
-  EXPECT_EQ(sampled[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
-  EXPECT_EQ(cursor_.solved.at(0), 4);
-}
-
-// Two problems of source a, six of b: a's turns are due at 1/2, 1, 3/2 .., b's at 1, 2, 3 .., and a, named first, goes
-// before b where both are.
-TEST_F(CollectTest, sources_come_in_turns_by_their_weights) {
-  config_.objective.keep_mixed_groups = false;
-  config_.data.train_batch_size = 6;
-  config_.data.weights = {"a=2", "b=1"};
-  for (size_t p = 0; p < 8; ++p) data_.problems[p].source = p < 2 ? "a" : "b";
-  check_sources(config_, data_);
-  int64_t skipped_in_cooldown = 0;
-  EXPECT_EQ(next_problems(config_, 1, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 2, 0, 1, 3}));
-  EXPECT_EQ(cursor_.selected(8), 6);
-  EXPECT_EQ(next_problems(config_, 2, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 4, 0, 1, 5}));
-  // Shuffled: each source has its own epochs, each of its problems once in one.
-  config_.data.shuffle = true;
-  config_.data.train_batch_size = 18;
-  cursor_ = {};
-  std::vector<int64_t> times(8);
-  for (int64_t p : next_problems(config_, 1, data_, cursor_, skipped_in_cooldown)) ++times[static_cast<size_t>(p)];
-  EXPECT_EQ(times, (std::vector<int64_t>{6, 6, 1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(cursor_.epoch, 2);
-  // What was solved rests within its source.
-  config_.data.train_batch_size = 4;
-  config_.data.shuffle = false;
-  config_.data.solved_cooldown = 5;
-  cursor_ = {};
-  cursor_.solved = {{1, 3}, {2, 3}};
-  skipped_in_cooldown = 0;
-  EXPECT_EQ(next_problems(config_, 4, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 0, 3, 0}));
-  EXPECT_EQ(skipped_in_cooldown, 3);
-  config_.data.weights = {"a=2", "c=1"};
-  EXPECT_THROW(check_sources(config_, data_), Error);
-}
-
-// Of 8 problems the even ones are half right, the others solved or hopeless: p (1 - p) is 1/4, and 5/6 1/6 for both.
-TEST_F(CollectTest, what_is_neither_solved_nor_hopeless_is_drawn_more_often) {
-  EXPECT_DOUBLE_EQ(difficulty_weight({}), 0.25);
-  EXPECT_DOUBLE_EQ(difficulty_weight({2, 4}), 0.25);
-  EXPECT_DOUBLE_EQ(difficulty_weight({4, 4}), 5.0 / 36);
-  EXPECT_DOUBLE_EQ(difficulty_weight({0, 4}), 5.0 / 36);
-  config_.objective.keep_mixed_groups = false;
-  config_.data.shuffle = true;
-  config_.data.order = DataOrder::difficulty;
-  config_.data.train_batch_size = 1;
-  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
-    return p % 2 == 0 ? (i % 2 == 0 ? right() : wrong()) : p < 4 ? right() : wrong();
-  });
-  std::vector<double> share(8);
-  const int64_t draws = 4000;
-  for (int64_t step = 1; step <= draws; ++step) {
-    const Collected got = collect(rollout, step);
-    share[static_cast<size_t>(got.batch.groups[0].problem)] += 1.0 / draws;
-  }
-  const double middle = 0.25 / (1 + 20.0 / 36), edge = (5.0 / 36) / (1 + 20.0 / 36);
-  for (size_t p = 0; p < 8; ++p) EXPECT_NEAR(share[p], p % 2 == 0 ? middle : edge, 0.02);  // 0.0058 standard deviation
-  EXPECT_EQ(cursor_.seen.at(1).right, 4);
-  EXPECT_EQ(cursor_.seen.at(5).right, 0);
-}
-
-TEST_F(CollectTest, a_batch_drawn_by_difficulty_holds_no_problem_twice_and_goes_on_from_its_state) {
-  config_.data.shuffle = true;
-  config_.data.order = DataOrder::difficulty;
-  config_.data.train_batch_size = 8;
-  int64_t skipped_in_cooldown = 0;
-  const std::vector<int64_t> first = next_problems(config_, 1, data_, cursor_, skipped_in_cooldown);
-  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 8u);
-  cursor_.seen[3] = {4, 4};
-  TrainState saved;
-  saved.step = 1;
-  saved.cursor = cursor_;
-  TrainState back = TrainState::parse(saved.json(), "state.json", 1);
-  const std::vector<int64_t> second = next_problems(config_, 2, data_, cursor_, skipped_in_cooldown);
-  EXPECT_NE(first, second);
-  EXPECT_EQ(next_problems(config_, 2, data_, back.cursor, skipped_in_cooldown), second);
-  EXPECT_EQ(back.json(), [&] {
-    saved.cursor = cursor_;
-    return saved.json();
-  }());
-  config_.data.solved_cooldown = 9;
-  for (int64_t p = 0; p < 7; ++p) cursor_.solved[p] = 2;
-  config_.data.train_batch_size = 2;  // the second is sampled anew: only one does not rest
-  EXPECT_EQ(next_problems(config_, 3, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{7, 7}));
-}
-
-TEST_F(CollectTest, where_all_problems_rest_they_are_taken_all_the_same) {
-  config_.objective.keep_mixed_groups = false;
-  config_.data.solved_cooldown = 1000;
-  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
-  for (int64_t step = 1; step <= 4; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
 }
 
 TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {

@@ -27,14 +27,6 @@ void TrainDataConfig::fields(Fields& f) {
           "train on fewer than data.train_batch_size prompts after the last generation batch; false = stop the run, as "
           "DAPO's code");
   f.field("shuffle", shuffle, "shuffle problems every epoch, keyed by the seed");
-  f.choice("order", order,
-           "data order: shuffled = each problem once per epoch; difficulty = sample by p (1 - p), p = (right + 1) / (n "
-           "+ 2) when last asked");
-  f.field("weights", weights,
-          "sampling weights of data sources, SOURCE=WEIGHT, such as \"gsm8k=2\"; a source is a row's data_source or "
-          "file name; empty = all problems alike");
-  f.field("solved_cooldown", solved_cooldown, Range{0, 1e9},
-          "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
           Effect::place);
   f.field("val_files", val_files, OptionNames::evaluation_data, "validation problem files, JSONL", Effect::place);
@@ -83,11 +75,6 @@ void RewardConfig::fields(Fields& f) {
           "KL penalty in the reward, per token: kl_coeff * KL(old policy, reference); 0 = off");
   f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"},
            "KL estimator of the KL penalty in the reward");
-  f.choice("kl_control", kl_control, "control of reward.kl_coeff: fixed, or adaptive towards reward.kl_target");
-  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "target KL of the adaptive controller, mean per token in nats");
-  f.field("kl_horizon", kl_horizon, Range{1, 1e12},
-          "horizon of the adaptive KL controller, in responses; a longer horizon changes reward.kl_coeff more slowly");
-  f.section("kl_schedule", kl_schedule);
   f.section("code", code);
 }
 
@@ -98,9 +85,6 @@ std::string RewardConfig::scorer() const {
 
 void RewardConfig::validate() const {
   Refusals refuse(ErrorKind::config);
-  if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
-    refuse(wrong_schedule);
-  }
   if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
   refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
   std::vector<WeightedPart> parts;

@@ -17,10 +17,6 @@
 
 namespace ucas {
 
-// Which problems come next: all of them in a new order each epoch, or those that are neither solved nor hopeless.
-enum class DataOrder { shuffled, difficulty };
-constexpr std::array<const char*, 2> names(DataOrder) { return {"shuffled", "difficulty"}; }
-
 struct TrainDataConfig {
   std::vector<std::string> files;
   std::string prompt_template = "auto";  // config/prompt_choice.h
@@ -31,10 +27,6 @@ struct TrainDataConfig {
   int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
   bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
-  DataOrder order = DataOrder::shuffled;
-  std::vector<std::string>
-      weights;                  // "SOURCE=WEIGHT": shares of the prompts that are sampled; none: as the files have them
-  int64_t solved_cooldown = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
   bool skip_bad_rows = false;
   ProblemColumns columns;
   std::vector<std::string> val_files;
@@ -42,10 +34,7 @@ struct TrainDataConfig {
   void fields(Fields& f);
 };
 
-enum class KlControl { fixed, adaptive };
-constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adaptive"}; }
-
-// reward.python of problems of reasoning-gym (hf/reasoning_gym.h).
+// reward.python of problems of reasoning-gym (hf/hub.h).
 inline constexpr const char* kTaskScorers = "reasoning_gym";
 
 struct RewardConfig {
@@ -64,12 +53,8 @@ struct RewardConfig {
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
   double overlong_factor = 1;
-  double kl_coeff = 0;  // KL in the reward (objective/loss/kl.h); 0 = off. The first one where it is adaptive
+  double kl_coeff = 0;  // KL in the reward (objective/loss/kl.h); 0 = off
   KlEstimator kl_estimator = KlEstimator::k1;
-  KlControl kl_control = KlControl::fixed;
-  KlSchedule kl_schedule;
-  double kl_target = 0.1;
-  double kl_horizon = 10000;  // in responses
   code::CodeOptions code;
   void fields(Fields& f);
   void validate() const;

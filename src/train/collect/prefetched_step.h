@@ -1,7 +1,7 @@
 // One step off-policy (rollout.off_policy_steps = 1): the responses of step k + 1 are sampled with the weights that
 // step k starts from, during its update. They are saved with its checkpoint, because those weights no longer
 // exist on resume; so a resumed run has the bits of an uninterrupted one. Servers sample in a thread during the update.
-// Owned by the trainer; borrows a collector whose ranks, if there are several, no one else calls.
+// Owned by the trainer; borrows a collector.
 #pragma once
 
 #include <cstdint>

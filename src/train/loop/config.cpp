@@ -14,18 +14,10 @@ void RunConfig::fields(Fields& f) {
   f.field("val_n", val_n, Range{0, 1 << 16},
           "sampled responses per validation problem for mean@n and pass@k, besides the greedy response; 0 = none",
           Effect::procedure);
-  f.field("val_temperature", val_temperature, Range{1e-2, 100},
-          "sampling temperature of the train.val_n validation responses", Effect::procedure);
   f.field("best_metric", best_metric,
           "validation metric in steps.jsonl whose best checkpoint is kept, such as \"val-core/*/acc/mean@1\" (mean "
           "over all matches of *); higher is better; empty = none",
           Effect::procedure);
-  f.field("patience", patience, Range{0, 1e6},
-          "validations in a row without a better train.best_metric that end the run; 0 = never", Effect::size);
-  f.field("stop_when", stop_when,
-          "early stopping after a step with any metric of steps.jsonl beyond a bound, such as \"actor/entropy < 0.05\" "
-          "or \"actor/ppo_kl > 0.1\"",
-          Effect::size);
   f.field("stored_prompts", stored_prompts, Range{0, 1000},
           "prompts per step whose responses are stored for the report", Effect::bookkeeping);
   f.field("stored_responses", stored_responses, Range{0, 1000}, "responses stored per stored prompt",
@@ -33,27 +25,16 @@ void RunConfig::fields(Fields& f) {
   f.field("stored_signals", stored_signals, Range{0, 1e9},
           "steps between stored per-token signals for `ucas advantages` and the report, first step included; 0 = off",
           Effect::bookkeeping);
-  f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
-          "maximum tokens per stored step, in whole prompts, about 130 bytes per token; 0 = all", Effect::bookkeeping);
-  f.field("tensorboard", tensorboard, "write the metrics of steps.jsonl as TensorBoard event files",
-          Effect::bookkeeping);
   f.field(
       "track", track,
       "trackers that follow the run as processes beside the training: tensorboard, wandb, mlflow, trackio; a failing "
       "tracker does not stop the run",
       Effect::bookkeeping);
-  f.field("track_project", track_project, "project or experiment that trackers file the run under",
-          Effect::bookkeeping);
   f.field("max_hours", max_hours, Range{0, 1e5}, "hours until the run saves and exits 75; 0 = no limit",
           Effect::bookkeeping);
   f.field("watchdog", watchdog, Range{0, 1e7},
           "seconds without progress until a warning names the stuck phase, response, problem or grader; 0 = never",
           Effect::bookkeeping);
-  f.field("watchdog_end", watchdog_end, Range{0, 1e7},
-          "seconds without progress until the program exits 74; the last checkpoint remains; 0 = never",
-          Effect::bookkeeping);
 }
-
-bool RunConfig::writes_events() const { return tensorboard || std::ranges::find(track, "tensorboard") != track.end(); }
 
 }  // namespace ucas

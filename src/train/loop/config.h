@@ -9,6 +9,8 @@
 
 namespace ucas {
 
+constexpr int64_t kStoredSignalTokens = 65536;  // most tokens of a step whose signals are kept
+
 struct RunConfig {
   int64_t steps = 0;  // 0 = by epochs
   int64_t epochs = 1;
@@ -17,21 +19,14 @@ struct RunConfig {
   int64_t test_freq = 0;  // validation every n steps; 0 = off
   bool val_before_train = true;
   int64_t val_n = 0;             // sampled responses to each validation problem, beside the greedy one
-  double val_temperature = 1.0;  // of these
   std::string best_metric;       // a metric of validation; the checkpoint where it is highest is kept, too; "" = none
-  int64_t patience = 0;          // validations without a better one that end the run; 0 = any number
-  std::vector<std::string> stop_when;  // bounds on a step's numbers that end the run (config/stop_bound.h)
-  int64_t stored_prompts = 2;          // prompts per step whose responses are kept for the report
-  int64_t stored_responses = 4;        // responses kept of each
+  int64_t stored_prompts = 2;    // per step, whose responses are kept for the report
+  int64_t stored_responses = 4;  // kept of each
   int64_t stored_signals =
       20;  // signals of every N-th step, and of the first, are kept (records/run/step_data.h); 0 = off
-  int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
-  bool tensorboard = false;
   std::vector<std::string> track;  // trackers that follow the run (train/loop/trackers.h)
-  std::string track_project = "ucas";
-  double max_hours = 0;                     // 0 = no limit
-  double watchdog = 300, watchdog_end = 0;  // seconds without progress (base/process/activity.h); 0 = off
-  bool writes_events() const;               // TensorBoard's, by either option
+  double max_hours = 0;            // 0 = no limit
+  double watchdog = 300;           // seconds without progress until it speaks (base/process/activity.h); 0 = never
   void fields(Fields& f);
 };
 

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "config/train_config.h"
-#include "records/run/model_files.h"
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
 #include "rollout/engine.h"

@@ -31,13 +31,12 @@
 #include "plan/plan.h"
 #include "records/run/environment.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/shared_rollout.h"
 #include "sampling/engine_room.h"
 #include "sharding/agreement.h"
 #include "train/collect/carry_over.h"
-#include "train/collect/data_order.h"
 #include "train/metrics/metrics.h"
 #include "train/state/checkpoint.h"
 #include "train/state/fingerprint.h"
@@ -115,7 +114,6 @@ struct Parts {
   std::unique_ptr<Rollouter> rollout;
   ServedRollout* served = nullptr;  // the same
   EngineConfig engine;              // of a rollout here
-  std::unique_ptr<ShardedWeights> weights;
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   Graders graders;
@@ -159,14 +157,19 @@ bool offloads(const TrainConfig& config, at::Device device, const std::string& w
   return plan.offloads;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(Model& policy, ShardedWeights* weights, const OptimizerConfig& config,
-                                          Placement placement) {
-  placement.copies = weights != nullptr ? weights->kept_copies() : policy.bf16_copies();
-  return std::make_unique<Optimizer>(policy.trainable(), config, Optimizer::Path::by_device, placement);
+// What a run is made of is said by its files and its version; of two commits of one version they may differ.
+void check_program(const RunDirectory& run) {
+  const std::string before = run.environment("version"), now = version_and_commit();
+  if (before.empty() || before == now) return;
+  const std::string text =
+      str("resumed by ucas ", now, "; begun by ucas ", before, ": the result may differ from an uninterrupted run's");
+  warn(text);
+  if (run.writes()) add_remark(run.env_file(), text);
 }
 
-// What the run was begun with against what this device gives.
+// What the run was begun with against what this program and this device give.
 void check_engine(const EngineConfig& engine, const RunDirectory& run) {
+  check_program(run);
   if (engine.cache_tokens == 0) return;
   const std::string slots = run.environment("rollout_slots"), tokens = run.environment("rollout_cache_tokens");
   if (slots.empty() || (slots == str(engine.max_slots) && tokens == str(engine.cache_tokens))) return;
@@ -193,11 +196,6 @@ at::Device device_for(const TrainConfig& config, const Ranks& ranks) {
                               : config.device);
 }
 
-// For the weights of blocks; made before anything on which one rank alone may fail. Null: all stay.
-std::unique_ptr<Ranks> channel_for_weights(const TrainConfig& config, Ranks& ranks) {
-  return config.update.shard == Shard::weights && !ranks.alone() ? ranks.open_channel() : nullptr;
-}
-
 void check_longest(const TrainConfig& config, const ModelConfig& model) {
   const int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
   if (longest <= model.max_position_embeddings) return;
@@ -206,19 +204,17 @@ void check_longest(const TrainConfig& config, const ModelConfig& model) {
                                      model.max_position_embeddings, ": lower one of them"));
 }
 
-// `weights` and `tokenizer_from` are directories; a fresh run has one for both. `beside` is channel_for_weights().
-Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from, const Ranks& ranks,
-                 std::unique_ptr<Ranks> beside) {
+// `weights` and `tokenizer_from` are directories; a fresh run has one for both.
+Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
+                 const Ranks& ranks) {
   use_threads(config.threads);
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
   const at::Device device = device_for(config, ranks);
   Placement placement{.rank = ranks.rank(), .ranks = ranks.size()};
-  ModelOptions options = config.model_options();
-  options.blocks_apart = beside != nullptr;
-  Parts parts{open_policy(weights, device, options, tokenizer_from, own_masters(placement.rank, placement.ranks)),
-              {},
+  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from,
+                          own_masters(placement.rank, placement.ranks)),
               {},
               {},
               {},
@@ -235,7 +231,6 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   parts.graders =
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
-  check_sources(config, parts.data);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
     check_golds(parts.graders, parts.validation.problems);
@@ -260,10 +255,9 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.rollout = std::move(served);
   }
   placement.on_host = offloads(config, device, weights, ranks.size());
-  if (beside) {
-    parts.weights = std::make_unique<ShardedWeights>(*parts.policy.model, std::move(beside), placement.on_host);
-  }
-  parts.optimizer = make_optimizer(*parts.policy.model, parts.weights.get(), config.optimizer, placement);
+  placement.copies = parts.policy.model->bf16_copies();
+  parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer,
+                                                Optimizer::Path::by_device, placement);
   parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);
   return parts;
 }
@@ -272,28 +266,6 @@ struct Planned {
   int64_t memory = 0;
   std::string words;
 };
-
-// update.shard = "auto", once and for all of a run: by rank 0's device, or its share of its host's memory.
-void decide_shard_of_run(TrainConfig& config, Ranks& ranks) {
-  if (config.update.shard != Shard::automatic) return;
-  std::string chosen;
-  ranks.together("choosing what ranks share", [&] {
-    if (!ranks.leads()) return;
-    config.validate();
-    const at::Device device = device_for(config, ranks);
-    PlannedModels models = planned_models(config);
-    models.ranks = ranks.size();
-    models.gpu = device.is_cpu() ? 0 : usable_gpu(memory_of(device).total);
-    models.kernels = device.is_cpu() || has_kernels(device);
-    const int64_t memory =
-        models.gpu > 0 ? models.gpu : machine_memory().total / std::max<int64_t>(1, ranks.place().on_host);
-    log(decide_shard(config, models, memory));
-    chosen = word_of(config.update.shard);
-  });
-  chosen = ranks.from_leader("what ranks share", chosen);
-  for (const Shard shard : {Shard::moments, Shard::gradients, Shard::weights})
-    if (chosen == word_of(shard)) config.update.shard = shard;
-}
 
 // Loads a reward's function and sees that it can be called with the data's columns, in a Python that ends.
 void check_call_of_reward(const TrainConfig& config) {
@@ -321,7 +293,13 @@ void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
     check_python_function("method.python", config.method_python);
     check_call_of_reward(config);
   }
-  if (!config.rollout.environment.some() || ranks.alone()) return;
+  if (ranks.alone()) return;
+  if (config.rollout.off_policy_steps > 0) {
+    throw Error(ErrorKind::config,
+                str("rollout.off_policy_steps = 1 with ", ranks.size(),
+                    " ranks: one process asks servers during its update; start one, or set it to 0"));
+  }
+  if (!config.rollout.environment.some()) return;
   throw Error(ErrorKind::config, str("rollout.environment = \"", word_of(config.rollout.environment.kind), "\" with ",
                                      ranks.size(), " ranks: episodes are not shared out; start one process"));
 }
@@ -352,9 +330,9 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
                            bytes(limits.memory_free), " free")};
 }
 
-std::string fingerprint_of(const TrainConfig& config, const Parts& parts) {
+std::string fingerprint_of(const TrainConfig& config, const Parts& parts, const Ranks& ranks) {
   return make_fingerprint(
-      {config, hex(parts.data.hash), hex(parts.validation.hash), parts.policy.tokenizer.directory()});
+      {config, hex(parts.data.hash), hex(parts.validation.hash), parts.policy.tokenizer.directory(), ranks.size()});
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::string fingerprint,
@@ -369,7 +347,6 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .served = parts.served,
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .graders = std::move(parts.graders),
-             .weights = std::move(parts.weights),
              .optimizer = std::move(parts.optimizer),
              .auxiliary_models = std::move(parts.auxiliary_models),
              .data = std::move(parts.data),
@@ -575,7 +552,6 @@ RunDirectory watch_soon(const std::string& path) {
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
   begin_peak_resident();
-  decide_shard_of_run(config, *ranks);
   const Planned planned = ranks->together("planning the run", [&] {
     config.validate();
     if (ranks->leads()) RunDirectory::check_free(out);
@@ -583,11 +559,10 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     return plan_run(config, out, nullptr, allow_over_plan, *ranks);
   });
   std::string tokenizer, fingerprint;
-  std::unique_ptr<Ranks> beside = channel_for_weights(config, *ranks);
   Parts parts = ranks->together("loading model and data", [&] {
     tokenizer = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, config.model, tokenizer, *ranks, std::move(beside));
-    fingerprint = fingerprint_of(config, loaded);
+    Parts loaded = load_parts(config, config.model, tokenizer, *ranks);
+    fingerprint = fingerprint_of(config, loaded, *ranks);
     return loaded;
   });
   if (!ranks->alone()) {
@@ -623,9 +598,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   });
   return ranks->together("preparing the run", [&] {
     if (!ranks->leads()) run = watch_soon(out);
-    Training t = assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
-    if (t.weights) t.weights->drop();
-    return t;
+    return assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
   });
 }
 
@@ -654,13 +627,12 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   std::optional<FoundCheckpoint> found =
       choose_checkpoint(*run, before, had_folder, Consent{*run, allow_changes}, *ranks);
   std::string weights, base, fingerprint;
-  std::unique_ptr<Ranks> beside = channel_for_weights(config, *ranks);
   Parts parts = ranks->together("loading model and data", [&] {
     weights = found ? found->path : config.model;
     base = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks, std::move(beside));
+    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks);
     check_engine(loaded.engine, *run);
-    fingerprint = fingerprint_of(config, loaded);
+    fingerprint = fingerprint_of(config, loaded, *ranks);
     return loaded;
   });
   Training t = ranks->together("preparing the run", [&] {
@@ -673,7 +645,6 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     require_same(*ranks, "comparing the ranks' runs",
                  lines_of_run(t.config, t.state.fingerprint, path, *t.policy.model, !found));
   }
-  if (t.weights) t.weights->drop();
   if (found) {
     log(str("resuming ", path, " after step ", t.state.step));
   } else {

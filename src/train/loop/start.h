@@ -12,7 +12,6 @@
 #include "rollout/policy.h"
 #include "rollout/served_rollout.h"
 #include "sharding/ranks.h"
-#include "sharding/sharded_weights.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/collect/collect.h"
 #include "train/loop/python_advantage.h"
@@ -32,7 +31,6 @@ struct Training {
   Graders graders;
   std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
   std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given
-  std::unique_ptr<ShardedWeights> weights;       // of several ranks by update.shard = "weights"; all there while null
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   TrainingSet data;

@@ -76,6 +76,30 @@ TEST(start_of_training, a_resume_asks_for_consent_where_the_problems_are_others_
   EXPECT_EQ(t.run.remarks().size(), 1u);
 }
 
+TEST(start_of_training, a_resume_by_a_binary_of_another_commit_is_remarked) {
+  const TinyTraining tiny;
+  train(tiny.config("train.steps = 1"), tiny.out());
+  EXPECT_TRUE(resume_training(tiny.out(), {}).run.remarks().empty());
+  set_in_environment(path_join(tiny.out(), "env.json"), "version", "0.2.0, commit 1d2e");
+  const Training t = resume_training(tiny.out(), {});
+  EXPECT_TRUE(tiny.said("begun by ucas 0.2.0, commit 1d2e"));
+  ASSERT_EQ(t.run.remarks().size(), 1u);
+  EXPECT_EQ(t.run.environment("version"), "0.2.0, commit 1d2e");
+}
+
+TEST(start_of_training, validation_problems_of_a_source_of_any_name_leave_a_run_that_resumes) {
+  const TinyTraining tiny;
+  write_file(tiny.path_of("dev.jsonl"),
+             R"({"problem": "1+1?", "answer": 2, "data_source": "say \"x\"\n\u001b[31m/acc/mean@1\": 0, \"a"})"
+             "\n");
+  train(
+      tiny.config(str("train.steps = 1\ntrain.test_freq = 1\ndata.val_files = [\"", tiny.path_of("dev.jsonl"), "\"]")),
+      tiny.out());
+  const Training t = resume_training(tiny.out(), {});
+  EXPECT_EQ(t.state.step, 1);
+  EXPECT_EQ(t.run.last_step(), 1);
+}
+
 TEST(start_of_training, a_run_without_its_checkpoints_is_not_begun_anew_without_being_told) {
   const TinyTraining tiny;
   train(tiny.config("train.steps = 2\ntrain.save_freq = 1"), tiny.out());

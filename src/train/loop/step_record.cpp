@@ -100,7 +100,7 @@ std::string signal_rows(const Collected& made, const Training& t, const Advantag
   kept.answer_classes = config.needs().answer_classes;
   kept.tail_confidence = true;  // the trainer computes it for every step that is saved
   kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
-  kept.batch = leading_groups(made.batch, config.train.stored_signal_tokens);
+  kept.batch = leading_groups(made.batch, kStoredSignalTokens);
   const std::map<std::string, GraderKind> of_source = parse_graders(config.reward.graders, "reward.graders");
   for (const Group& group : kept.batch.groups) {
     const Problem& problem = t.data.problems[group.problem];
@@ -125,9 +125,6 @@ std::string signal_rows(const Collected& made, const Training& t, const Advantag
   return step_data_lines(kept);
 }
 
-// That rank 0 gave to calls so far, for weights of blocks by a channel of their own.
-int64_t given_bytes(const Training& t) { return t.ranks->bytes() + (t.weights ? t.weights->bytes() : 0); }
-
 }  // namespace
 
 StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserver& observer)
@@ -135,7 +132,7 @@ StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserve
       t_(training),
       observer_(observer),
       work_(work()),
-      moved_(given_bytes(training)),
+      moved_(training.ranks->bytes()),
       began_(now_seconds()) {
   metrics.set(metric::training_global_step, static_cast<double>(context.step));
   if (context.step == 0) passes();
@@ -235,7 +232,7 @@ void StepRecord::write() {
     metrics.set(metric::perf_time_per_step, seconds);
     metrics.set(metric::perf_total_num_tokens, tokens);
     metrics.set(metric::perf_throughput, tokens / seconds);
-    if (!t_.ranks->alone()) metrics.set(metric::perf_ranks_bytes, static_cast<double>(given_bytes(t_) - moved_));
+    if (!t_.ranks->alone()) metrics.set(metric::perf_ranks_bytes, static_cast<double>(t_.ranks->bytes() - moved_));
     metrics.set(metric::perf_cpu_memory_used_gb, resident_gb());
     metrics.set(metric::perf_cpu_memory_peak_gb, peak_resident_gb());
     if (const at::Device device = t_.policy.model->device(); !device.is_cpu()) {
@@ -243,7 +240,6 @@ void StepRecord::write() {
     }
   }
   t_.run.append_step(metrics.json());
-  if (t_.config.train.writes_events()) t_.run.append_events(context.step, metrics.values());
   observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
 }
 

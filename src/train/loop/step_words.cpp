@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "core/metrics.h"
-#include "verify/audit/unreadable.h"
+#include "verify/audit/explain.h"
 
 namespace ucas {
 

@@ -46,10 +46,8 @@ std::string last_words(const std::string& log) {
 
 class Trackers::Watch {
  public:
-  Watch(const std::vector<std::string>& names, const std::string& run, const std::string& project) : run_(run) {
-    for (const std::string& name : names) {
-      if (name != "tensorboard") start(name, project);
-    }
+  Watch(const std::vector<std::string>& names, const std::string& run) : run_(run) {
+    for (const std::string& name : names) start(name);
     if (!children_.empty()) thread_ = std::thread([this] { watch(); });
   }
 
@@ -74,7 +72,7 @@ class Trackers::Watch {
     int pid = -1, to = -1;  // its standard input: open as long as the run goes on
   };
 
-  void start(const std::string& name, const std::string& project) {
+  void start(const std::string& name) {
     Child child{.name = name, .log = path_join(run_, str("track-", name, ".log"))};
     int in[2];
     const int out = ::open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -84,8 +82,8 @@ class Trackers::Watch {
       return;
     }
     try {
-      child.pid = start_child(python_words("track", {run_, "--to", name, "--project", project, "--until-end-of-input"}),
-                              {.in = in[0], .out = out, .error = out}, "tracker " + name, Kept::no);  // may send on
+      child.pid = start_child(python_words("track", {run_, "--to", name, "--until-end-of-input"}),
+                              {.in = in[0], .out = out, .error = out}, "tracker " + name, Kept::no);  // it may send on
     } catch (const Error& error) {
       warn(str(error.what(), "; the run goes on without it"));
     }
@@ -100,7 +98,7 @@ class Trackers::Watch {
   }
 
   std::string later(const Child& child) const {
-    return str("`ucas track ", printable(run_, 300), " --to ", child.name, "` sends what it lacks");
+    return str("`python -m ucas.track ", printable(run_, 300), " --to ", child.name, "` sends what it lacks");
   }
 
   bool all_ended() {
@@ -131,8 +129,8 @@ class Trackers::Watch {
   std::thread thread_;
 };
 
-Trackers::Trackers(const std::vector<std::string>& names, const std::string& run, const std::string& project)
-    : watch_(std::make_unique<Watch>(names, run, project)) {}
+Trackers::Trackers(const std::vector<std::string>& names, const std::string& run)
+    : watch_(std::make_unique<Watch>(names, run)) {}
 
 Trackers::~Trackers() = default;
 

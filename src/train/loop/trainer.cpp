@@ -5,21 +5,20 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/stop.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/stop_bound.h"
 #include "core/metrics.h"
 #include "methods/apply.h"
-#include "objective/correction/rollout_correction.h"
 #include "objective/loss/entropy_target.h"
+#include "objective/loss/rollout_correction.h"
 #include "rollout/environment/environment.h"
 #include "rollout/shared_rollout.h"
 #include "train/collect/carry_over.h"
 #include "train/loop/step_words.h"
 #include "train/loop/validation.h"
-#include "train/loop/watched.h"
 #include "train/optimizer/schedule.h"
 #include "train/signals/logprobs.h"
 #include "train/state/checkpoint.h"
@@ -28,6 +27,32 @@
 namespace ucas {
 
 namespace {
+
+// Passes a training on to its observer, and tells the watchdog (base/process/activity) which phase of which step it is
+// in. Threads: one caller, and the watchdog's own.
+class WatchedTraining final : public TrainObserver {
+ public:
+  WatchedTraining(TrainObserver& observer, const RunConfig& config) : observer_(observer), dog_(config.watchdog) {}
+  void begin(const TrainStart& start) override {
+    step_ = start.step;
+    observer_.begin(start);
+  }
+  void phase(const std::string& what, const std::string& detail) override {
+    set_phase(str("step ", step_ + 1, ", ", what));
+    observer_.phase(what, detail);
+  }
+  void step(int64_t step, StepRow metrics, const TrainSample* sample) override {
+    step_ = step;
+    progressed();
+    observer_.step(step, metrics, sample);
+  }
+  void end() override { observer_.end(); }
+
+ private:
+  TrainObserver& observer_;
+  int64_t step_ = 0;
+  Watchdog dog_;
+};
 
 // lp, H, C and l of the old policy, which everything after sees.
 void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
@@ -75,7 +100,6 @@ Advantages compute_advantages(const Training& t, const Batch& batch, StepRecord&
 // and that of the next.
 ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   ObjectiveConfig objective = t.config.objective;
-  objective.kl_coeff = objective.kl_schedule.weight(objective.kl_coeff, t.state.step);
   if (objective.entropy_target == 0) return objective;
   const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
   const EntropyBonus bonus = entropy_bonus(objective, c, m.get(metric::actor_entropy));
@@ -83,24 +107,6 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   t.state.entropy_coeff = bonus.next;
   objective.entropy_coeff = bonus.now;
   return objective;
-}
-
-// Whether the step crossed a bound of train.stop_when, which ends the run.
-void hold_to_bounds(Training& t, const StepMetrics& m) {
-  const std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
-  if (bounds.empty() || !t.state.ended.empty()) return;
-  t.state.ended = crossed(bounds, m.values());
-  if (!t.state.ended.empty()) log(str("step ", t.state.step, " ends the run: ", t.state.ended));
-}
-
-// A name of train.stop_when that no step has would hold nothing. Numbers of validations come when they come.
-void check_bounds(const Training& t, const StepMetrics& m) {
-  std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
-  std::erase_if(bounds, [](const StopBound& bound) { return bound.metric.starts_with("val-"); });
-  if (const StopBound* none = bound_without_metric(bounds, m.values())) {
-    warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
-             ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
-  }
 }
 
 // The last link of the chain of samplers: it borrows the tokenizer, which stays where it is from here on.
@@ -162,33 +168,12 @@ Trainer::Trainer(Training& training)
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
   if (c.rollout.off_policy_steps > 0) {
     prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
-    if (!t_.ranks->alone()) {
-      beside_.ranks = t_.ranks->open_channel();
-      beside_.rollout = share_rollout(*t_.served, *beside_.ranks, false);
-      beside_.rewards = std::make_unique<Rewards>(c, t_.graders, *beside_.ranks, t_.external.get());
-    }
   }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
                                        " generation batches"));
   };
-}
-
-Collector Trainer::collector_beside() const {
-  if (!beside_.ranks) return collector_;
-  return {.config = collector_.config,
-          .data = collector_.data,
-          .rollout = *beside_.rollout,
-          .tokenizer = collector_.tokenizer,
-          .graders = collector_.graders,
-          .rewards = *beside_.rewards,
-          .stop_ids = collector_.stop_ids,
-          .answer_classes = collector_.answer_classes,
-          .should_stop = collector_.should_stop,
-          .on_batch = nullptr,
-          .ends = collector_.ends,
-          .agree = [ranks = beside_.ranks.get()](bool mine) { return ranks->any("whether to stop", mine); }};
 }
 
 // One step of Sec. 2. An abandoned one leaves no trace.
@@ -202,7 +187,7 @@ Trainer::Outcome Trainer::step() {
   if (made.out_of_prompts) return Outcome::out_of_prompts;
   if (number == 1) warn_of_unreadable(t_, made.stats);
   if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
-    prefetched_.begin(collector_beside(), number + 1, t_.state.cursor);
+    prefetched_.begin(collector_, number + 1, t_.state.cursor);
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     batch.seed = seed;
@@ -213,17 +198,13 @@ Trainer::Outcome Trainer::step() {
     update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
     record.store(made, computed, unstored_);
-    if (number == 1) check_bounds(t_, record.metrics);
   }
   prefetched_.wait();
-  if (t_.ranks->leads()) hold_to_bounds(t_, record.metrics);
   if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
     hand_over(&record);
     validate(t_, record);
     t_.ranks->together("judging the validation", [&] {
-      if (!t_.ranks->leads()) return;
-      judge(t_, record.metrics);
-      hold_to_bounds(t_, record.metrics);
+      if (t_.ranks->leads()) judge(t_, record.metrics);
     });
   }
   hold_shares_to_limits(t_, record.metrics);
@@ -250,11 +231,9 @@ void Trainer::hand_over(StepRecord* record) {
   if (t_.served == nullptr || synced_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
-  const WholeWeights whole(t_.weights.get());  // rank 0 compares what the servers say with what they make of a text
   t_.optimizer->with_masters([&](const MasterValues& values) {
     t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
   });
-  t_.served->expect(t_.state.step);
   t_.ranks->barrier("handing weights over");
   synced_ = t_.state.step;
   record->metrics.set(metric::timing_hand_over, now_seconds() - began);
@@ -273,7 +252,6 @@ Collected Trainer::collect(StepRecord& record) {
     cursor = sampled.cursor;
     weights = step - 2;
   } else {
-    const WholeWeights whole(t_.served == nullptr ? t_.weights.get() : nullptr);
     made = collector_.collect(step, cursor);
   }
   if (made.stopped) return made;
@@ -328,7 +306,6 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .among = {.ranks = t_.ranks.get(),
                                                             .reduce = c.update.reduce,
                                                             .shard = c.update.shard,
-                                                            .wire = c.update.wire,
                                                             .owners = t_.optimizer->owners()}}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();
@@ -342,18 +319,15 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
-// Rank 0's, with what it knows of the run's end and best step.
+// Rank 0's, with what it knows of the best step.
 Decision Trainer::decide(const char* what, Decision mine) {
-  mine.ended = t_.state.ended;
   mine.best = t_.state.best;
   Decision decision = decided(*t_.ranks, what, mine);
-  t_.state.ended = decision.ended;
   t_.state.best = decision.best;
   return decision;
 }
 
 bool Trainer::finished() const {
-  if (out_of_patience(t_) || !t_.state.ended.empty()) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
                                  : t_.state.step >= total_steps_;
 }

@@ -32,7 +32,6 @@ class Trainer {
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   Decision decide(const char* what, Decision mine);
-  Collector collector_beside() const;
   void save(bool needed);  // the last one, or one before it stops
   void say_end() const;
   bool finished() const;  // the run is as long as the config asks
@@ -41,15 +40,7 @@ class Trainer {
   Training& t_;
   Rewards rewards_;
   Collector collector_;
-  // What samples beside the update, where rollout.off_policy_steps is 1 and there are several ranks, by a way of its
-  // own between them; else empty.
-  struct Beside {
-    std::unique_ptr<Ranks> ranks;
-    std::unique_ptr<Rollouter> rollout;
-    std::unique_ptr<Rewards> rewards;
-  };
-  Beside beside_;
-  PrefetchedStep prefetched_;  // where rollout.off_policy_steps is 1
+  PrefetchedStep prefetched_;  // where rollout.off_policy_steps is 1; in one process
   StepMeans means_;            // of the steps of this run()
   int64_t total_steps_ = 0;    // at most, where dynamic sampling decides how many the passes give
   int64_t saved_at_ = -1;

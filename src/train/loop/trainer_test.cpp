@@ -182,7 +182,7 @@ TEST(trainer, every_number_that_it_logs_is_declared) {
                                     "\"]\ntrain.test_freq = 1\ntrain.val_n = 2\ntrain.steps = 1\n");
   const std::vector<std::string> configs = {
       "method.name = \"ucas\"\nreward.weights = [\"answer=1\", \"length=0.5\"]\nobjective.tis = \"token\"\n",
-      "method.name = \"ppo\"\nreward.kl_coeff = 0.1\nreference.sync_steps = 1\nobjective.reject = \"token_ratio\"\n",
+      "method.name = \"ppo\"\nreward.kl_coeff = 0.1\nreference.sync_steps = 1\n",
       "method.name = \"prime\"\nobjective.kl_coeff = 0.1\nobjective.entropy_target = 2.0\n",
       str("method.name = \"distill\"\nreward.overlong_buffer = 0\nmethod.teacher = \"", tiny.model(), "\"\n"),
       "method.name = \"dapo\"\nlora.rank = 2\n",
@@ -195,9 +195,8 @@ TEST(trainer, every_number_that_it_logs_is_declared) {
       EXPECT_NE(find_any_metric(key), nullptr) << key << " is written, and core/metrics.inc has no row for it";
     }
   }
-  for (const Metric* some :
-       {&metric::critic_vf_loss, &metric::prm_ce_loss, &metric::actor_reward_kl_penalty, &metric::actor_entropy_coeff,
-        &metric::timing_teacher, &metric::rollout_tis_weight_mean, &metric::rollout_rejected_share}) {
+  for (const Metric* some : {&metric::critic_vf_loss, &metric::prm_ce_loss, &metric::actor_reward_kl_penalty,
+                             &metric::actor_entropy_coeff, &metric::timing_teacher, &metric::rollout_tis_weight_mean}) {
     EXPECT_TRUE(logged.contains(some->key)) << some->key;
   }
 }
@@ -249,29 +248,6 @@ TEST(trainer, gradients_are_there_in_updates_alone) {
   Trainer(t).run(observer);
   EXPECT_EQ(observer.told, (std::vector<std::string>{"generating 0", "scoring 0", "updating 0", "generating 0",
                                                      "scoring 0", "updating 0", "saving 0"}));
-}
-
-TEST(trainer, a_bound_on_a_metric_ends_the_run_after_its_step) {
-  const TinyTraining tiny;
-  Training t =
-      open_training(tiny.config("train.steps = 9\ntrain.stop_when = [\"training/prompts > 7\"]"), tiny.out(), "test");
-  EXPECT_EQ(train(t), kDone);
-  EXPECT_EQ(t.state.step, 2);
-  EXPECT_NE(t.state.ended.find("training/prompts = 8"), std::string::npos) << t.state.ended;
-  EXPECT_TRUE(exists(RunDirectory::watch(tiny.out()).checkpoint(2)));
-}
-
-TEST(trainer, a_run_ends_where_validation_is_not_better_for_as_long_as_its_patience) {
-  const TinyTraining tiny;
-  Training t = open_training(
-      tiny.config(str("data.val_files = [\"", tiny.path_of("task/dev.jsonl"),
-                      "\"]\ntrain.steps = 9\ntrain.test_freq = 1\ntrain.val_before_train = false\ntrain.patience = 2\n"
-                      "train.best_metric = \"val-core/*/acc/mean@1\"")),
-      tiny.out(), "test");
-  EXPECT_EQ(train(t), kDone);
-  EXPECT_EQ(t.state.best.step, 1) << "a random model solves nothing, at any step";
-  EXPECT_EQ(t.state.step, 3);
-  EXPECT_TRUE(exists(RunDirectory::watch(tiny.out()).checkpoint(1))) << "the best one is kept";
 }
 
 TEST(trainer, masked_responses_and_a_cut_batch_change_no_count_of_what_was_generated) {

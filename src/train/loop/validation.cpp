@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/star.h"
 #include "evaluate/engine/evaluator.h"
 #include "rollout/policy.h"
 #include "sharding/shared_grading.h"
@@ -30,7 +29,7 @@ void validate(const Training& t, StepRecord& record) {
   input.show_progress = false;
   EvalConfig eval;
   eval.samples = t.config.train.val_n;
-  eval.temperature = t.config.train.val_temperature;
+  eval.temperature = 1.0;
   eval.seed = t.config.seed;
   eval.max_tokens = t.config.rollout.response_length;
   eval.truncated = t.config.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
@@ -40,7 +39,6 @@ void validate(const Training& t, StepRecord& record) {
   if (!t.ranks->alone()) {
     input.grade = [&](std::span<const GradeItem> items) { return grade_shared(t.graders, items, *t.ranks); };
   }
-  const WholeWeights whole(t.served == nullptr ? t.weights.get() : nullptr);
   EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
   if (!input.scored) return;
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
@@ -80,21 +78,12 @@ void judge(Training& t, const StepMetrics& validated) {
   const double value = value_of_best(t.config.train.best_metric, validated);
   BestStep& best = t.state.best;
   if (std::isfinite(value) && (best.step == 0 || value > best.value)) {
-    best = {t.state.step, value, 0};
-  } else {
-    ++best.since;
+    best = {t.state.step, value};
   }
-}
-
-bool out_of_patience(const Training& t) {
-  return t.config.train.patience > 0 && t.state.best.since >= t.config.train.patience;
 }
 
 void say_best(const Training& t) {
   const BestStep& best = t.state.best;
-  if (out_of_patience(t)) {
-    log(str("ended after step ", t.state.step, ": ", best.since, " validations in a row found nothing better"));
-  }
   if (best.step == 0) return;
   log(str("the best ", t.config.train.best_metric, " was ", fixed(best.value, 4), ", at step ", best.step, ": ",
           t.run.checkpoint(best.step)));

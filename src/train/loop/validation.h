@@ -19,7 +19,6 @@ void validate(const Training& training, StepRecord& record);
 double value_of_best(const std::string& best_metric, const StepMetrics& metrics);
 // Whether the step that was just validated is the best so far.
 void judge(Training& t, const StepMetrics& validated);
-bool out_of_patience(const Training& t);
 void say_best(const Training& t);  // at the end
 
 }  // namespace ucas

@@ -49,11 +49,9 @@ TEST(validation, the_best_step_is_the_first_of_its_value_and_others_are_counted)
   EXPECT_EQ(t.state.best.step, 1);
   at(2, 0.25);
   EXPECT_EQ(t.state.best.step, 1);
-  EXPECT_EQ(t.state.best.since, 1);
   at(3, 0.5);
   EXPECT_EQ(t.state.best.step, 3);
   EXPECT_EQ(t.state.best.value, 0.5);
-  EXPECT_EQ(t.state.best.since, 0);
 }
 
 TEST(validation, each_source_has_its_numbers_of_the_greedy_responses) {

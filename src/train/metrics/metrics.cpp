@@ -84,7 +84,6 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
     m.set(metric::train_groups_left, static_cast<double>(s.groups_left));
     m.set(metric::train_groups_late, static_cast<double>(s.groups_late));
   }
-  if (s.skipped_in_cooldown > 0) m.set(metric::train_prompts_in_cooldown, static_cast<double>(s.skipped_in_cooldown));
   for (int kind = 0; kind < 4; ++kind) {
     of_sampled(share_of(static_cast<VerdictKind>(kind)), share(s.verdicts[kind], s.graded));
   }

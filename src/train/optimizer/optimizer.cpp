@@ -167,7 +167,7 @@ void Optimizer::move_to_host(ParameterState& slot, const Placement& placement) c
 
 void Optimizer::shard_over(Ranks& ranks, Shard shard, const std::vector<Bf16Copy>& copies) {
   ranks_ = &ranks;
-  own_gradients_ = shards_gradients(shard);
+  own_gradients_ = shard == Shard::gradients;
   std::vector<NamedTensor> parameters;
   for (const ParameterState& slot : slots_) parameters.push_back({slot.name, slot.parameter});
   const std::vector<int64_t> of_ranks = owners_of(parameters, ranks.size());

@@ -12,6 +12,12 @@ SftConfig::SftConfig() {
   optimizer.min_lr_ratio = 0.1;
 }
 
+void SftOptimizer::fields(Fields& f) {
+  OptimizerConfig::fields(f);
+  f.choice("schedule", schedule, {"constant", "cosine"}, "learning-rate schedule after the warm-up");
+  f.field("min_lr_ratio", min_lr_ratio, Range{0, 1}, "final learning rate of the cosine schedule as a fraction of lr");
+}
+
 void SftConfig::fields(Fields& f) {
   f.field("data", data, OptionNames::training_data,
           "JSONL files of {\"prompt\", \"response\"} rows; several files are consecutive phases");

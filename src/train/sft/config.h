@@ -12,6 +12,10 @@
 
 namespace ucas {
 
+struct SftOptimizer : OptimizerConfig {
+  void fields(Fields& f);
+};
+
 struct SftConfig {
   SftConfig();  // optimizer defaults differ from RL's
 
@@ -29,7 +33,7 @@ struct SftConfig {
   bool append_eos = true;
   Reduce reduce = Reduce::sum;  // as update.reduce and update.shard of a training
   Shard shard = Shard::moments;
-  OptimizerConfig optimizer;
+  SftOptimizer optimizer;
 
   void fields(Fields& f);
   void validate() const;  // cross-field checks; Error(ErrorKind::config)

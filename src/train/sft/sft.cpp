@@ -25,7 +25,7 @@
 #include "model/masters.h"
 #include "sharding/agreement.h"
 #include "sharding/gradient_schedule.h"
-#include "text/unencodable.h"
+#include "text/stop_texts.h"
 #include "train/optimizer/schedule.h"
 #include "train/sft/sft_run.h"
 #include "train/signals/logprobs.h"

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
-#include "hf/work.h"
+#include "hf/parameters.h"
 #include "rollout/config.h"
 #include "train/signals/pack.h"
 
@@ -190,11 +190,6 @@ std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vec
   return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
 }
 
-void accompany_others(Model& model, const Ranks* ranks, int64_t all, int64_t own) {
-  if (ranks == nullptr) return;
-  for (int64_t pass = own; pass < (all + ranks->size() - 1) / ranks->size(); ++pass) model.accompany_forward();
-}
-
 namespace {
 
 // The statistics of every token of this rank's responses, micro-batch after micro-batch.
@@ -202,12 +197,10 @@ void for_each_own_micro(Model& model, const Batch& batch, std::span<const std::v
                         double temperature, int64_t tail_limit,
                         const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
-  const auto micros = own_micro_batches(all, ranks);
-  for (const auto& micro : micros) {
+  for (const auto& micro : own_micro_batches(all, ranks)) {
     PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
-  accompany_others(model, ranks, std::ssize(all), std::ssize(micros));
 }
 
 void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {

@@ -47,9 +47,6 @@ std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 
 
 // Those of this rank.
 std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
-// Of `all` forward passes, shared out as evenly as these are, this rank has made its `own`: it accompanies those that
-// other ranks still make (Model::accompany_forward()).
-void accompany_others(Model& model, const Ranks* ranks, int64_t all, int64_t own);
 // What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
 constexpr float kNotMine = -0.0f;
 // Numbers of which each was computed by one rank, to all.

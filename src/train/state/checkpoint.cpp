@@ -16,9 +16,9 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/safetensors.h"
-#include "model/tensor/finite.h"
+#include "model/stored.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 #include "train/optimizer/dynamic_map.h"
 
 namespace ucas {

@@ -32,7 +32,7 @@ struct FoundCheckpoint {
 };
 
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
-// Face directory needs comes from `model_files` (records/run/model_files.h) unless it is "". Keeps the newest `keep`
+// Face directory needs comes from `model_files` (records/run/run_directory.h) unless it is "". Keeps the newest `keep`
 // checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
 // same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws
 // Error(ErrorKind::io, exit 74), weights or moments that are not finite Error(ErrorKind::numeric, exit 70): nothing of

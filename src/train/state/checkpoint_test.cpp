@@ -22,7 +22,7 @@
 #include "base/terminal/log.h"
 #include "hf/safetensors.h"
 #include "records/run/manifest.h"
-#include "records/run/model_files.h"
+#include "records/run/run_directory.h"
 
 namespace ucas {
 namespace {

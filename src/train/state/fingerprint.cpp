@@ -10,12 +10,11 @@
 #include "base/process/build_info.h"
 #include "base/process/machine.h"
 #include "base/str.h"
-#include "base/text/renamed_keys.h"
 #include "data/prompts/templates.h"
 #include "hf/adapter.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
-#include "records/card.h"
+#include "records/asked.h"
 #include "rollout/policy.h"
 
 namespace ucas {
@@ -55,9 +54,8 @@ struct Line {
 };
 std::vector<Line> lines_of(const std::string& fingerprint) {
   std::vector<Line> lines;
-  for (const std::string& saved : split(fingerprint, '\n')) {
-    if (saved.empty()) continue;
-    const std::string line = renamed_line(saved);
+  for (const std::string& line : split(fingerprint, '\n')) {
+    if (line.empty()) continue;
     const std::string name = line.substr(0, line.find(" = "));
     const bool numbered = name == "device" && line.find(':') != std::string::npos;  // earlier versions kept "cuda:1"
     lines.push_back({name, numbered ? kind_of_device(line) + '"' : line});
@@ -120,6 +118,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add(kVersion, version());
   add("isa", kernels::isa());
   add("torch", torch_version());
+  // By micro-batches no bit depends on their number.
+  if (input.ranks > 1 && input.config.update.reduce == Reduce::sum) add("ranks of a sum", input.ranks);
   // Of ranks that divide the cores of a host: those of the host, whatever their number.
   const bool divided = cores_are_divided(input.config.threads);
   // Own GEMMs have one order of sums whatever the threads (docs/numerics.md); those off the CPU may not.

@@ -23,6 +23,7 @@ struct FingerprintInput {
   const TrainConfig& config;
   std::string data, validation;  // hashes of the problems
   std::string tokenizer;         // directory it was loaded from
+  int64_t ranks = 1;
 };
 std::string make_fingerprint(const FingerprintInput& input);
 

@@ -51,6 +51,21 @@ TEST(fingerprint, the_text_of_a_template_counts_and_not_its_name_alone) {
   EXPECT_TRUE(differences.changed[0].starts_with("text of the template " + scene.form)) << differences.changed[0];
 }
 
+TEST(fingerprint, the_number_of_ranks_counts_where_their_gradients_are_summed) {
+  Scene scene;
+  const auto of = [&](const char* reduce, int64_t ranks) {
+    TrainConfig config = config_of({{"update.reduce", reduce}});
+    config.data.prompt_template = scene.form;
+    return make_fingerprint({config, "1", "2", scene.folder.path(), ranks});
+  };
+  EXPECT_EQ(compare_fingerprints(of("sum", 2), of("sum", 3)).changed,
+            std::vector<std::string>{"ranks of a sum = 2, now ranks of a sum = 3"});
+  EXPECT_EQ(compare_fingerprints(of("sum", 1), of("sum", 2)).changed,
+            std::vector<std::string>{"no ranks of a sum, now ranks of a sum = 2"});
+  EXPECT_EQ(compare_fingerprints(of("sum", 2), of("sum", 1)).changed.size(), 1u);
+  EXPECT_TRUE(compare_fingerprints(of("micro", 2), of("micro", 3)).changed.empty());
+}
+
 TEST(fingerprint, another_version_of_the_program_is_named) {
   Scene scene;
   const std::string now = scene.fingerprint(config_of({}));

@@ -1,6 +1,5 @@
 #include "train/state/train_state.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -23,46 +22,6 @@ double value_from_zero(const JsonObject& state, const std::string& key) {
   return number;
 }
 
-// [[a, b, ..], ..]: rows of `width` counts.
-std::vector<std::vector<int64_t>> rows_of(const JsonObject& state, const char* key, size_t width,
-                                          const std::string& of) {
-  std::vector<std::vector<int64_t>> rows;
-  if (!state.has(key)) state.refuse(key, str("a list of ", of));
-  const Json& list = *state.find(key);
-  const auto counted = [](const Json& value) {
-    return value.is_number_integer() && value >= Json(0) && value <= Json(kMostCounted);
-  };
-  if (!list.is_array()) state.refuse(key, str("a list of ", of));
-  for (const Json& row : list) {
-    const bool good = row.is_array() && row.size() == width && std::ranges::all_of(row, counted);
-    if (!good) state.refuse(key, of);
-    rows.push_back(row.get<std::vector<int64_t>>());
-  }
-  return rows;
-}
-
-// Where the problems stand that rest, were asked before, or are of sources with weights.
-void read_history(const JsonObject& state, int64_t step, DataCursor& cursor) {
-  if (state.json().contains("solved")) {
-    const std::string pairs = str("pairs of a problem and a step up to ", step);
-    for (const auto& row : rows_of(state, "solved", 2, pairs)) {
-      if (row[1] > step) state.refuse("solved", pairs);
-      cursor.solved[row[0]] = row[1];
-    }
-  }
-  if (state.json().contains("seen")) {
-    const std::string counts = "a problem, its right responses and all of them";
-    for (const auto& row : rows_of(state, "seen", 3, counts)) {
-      if (row[1] > row[2]) state.refuse("seen", counts);
-      cursor.seen[row[0]] = {row[1], row[2]};
-    }
-  }
-  if (!state.json().contains("sources")) return;
-  for (const auto& row : rows_of(state, "sources", 2, "pairs of a place and prompts drawn")) {
-    cursor.of_source.push_back({row[0], row[1]});
-  }
-}
-
 }  // namespace
 
 std::string TrainState::json() const {
@@ -77,15 +36,8 @@ std::string TrainState::json() const {
                        {"auxiliary_models", auxiliary_models},
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
-  if (!cursor.solved.empty()) {
-    state["solved"] = OrderedJson::array();
-    for (const auto& [problem, at] : cursor.solved) state["solved"].push_back({problem, at});
-  }
-  for (const auto& [problem, last] : cursor.seen) state["seen"].push_back({problem, last.right, last.responses});
-  for (const SourceProgress& turn : cursor.of_source) state["sources"].push_back({turn.position, turn.selected});
   if (!cursor.carry_over.groups.empty()) state["carry_over"] = cursor.carry_over.groups.size();
-  if (!ended.empty()) state["ended"] = ended;
-  if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}, {"since", best.since}};
+  if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}};
   return state.dump(1) + "\n";
 }
 
@@ -100,8 +52,6 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.step = count_of(state, "step");
   if (s.step != step) state.refuse("step", str(step, ", the checkpoint's"));
   s.cursor = {count_of(state, "epoch"), count_of(state, "index"), count_of(state, "fruitless")};
-  read_history(state, s.step, s.cursor);
-  if (json.contains("ended")) s.ended = state.text("ended");
   if (json.contains("carry_over")) s.carried_over = count_of(state, "carry_over");
   s.skipped.total = count_of(state, "skipped_steps");
   s.empty_steps = count_of(state, "empty_steps");
@@ -110,7 +60,7 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   if (json.contains("entropy_coeff")) s.entropy_coeff = value_from_zero(state, "entropy_coeff");
   if (json.contains("best")) {
     const JsonObject best = state.child("best");
-    s.best = {count_of(best, "step"), best.number("value"), count_of(best, "since")};
+    s.best = {count_of(best, "step"), best.number("value")};
     if (!best.has("value")) best.refuse("value", "a number");
     if (s.best.step > s.step) best.refuse("step", str("at most ", s.step, ", the checkpoint's"));
   }

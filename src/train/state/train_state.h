@@ -15,7 +15,6 @@ namespace ucas {
 struct BestStep {
   int64_t step = 0;  // 0: none yet
   double value = 0;
-  int64_t since = 0;  // validations after it
 };
 
 struct TrainState {
@@ -28,7 +27,6 @@ struct TrainState {
       0;  // groups that the cursor carries over; a file of their own holds them (train/collect/carry_over.h)
   std::map<std::string, std::map<std::string, double>> auxiliary_models;  // AuxiliaryModel::state() by name
   BestStep best;
-  std::string ended;        // why, where a bound of train.stop_when was crossed
   std::string fingerprint;  // of the run that saved it: train/state/fingerprint.h
 
   std::string json() const;

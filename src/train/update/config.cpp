@@ -15,13 +15,7 @@ void UpdateConfig::fields(Fields& f) {
       "reduce", reduce, {"sum", "micro"},
       "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
       "of ranks");
-  f.choice("wire", wire,
-           "type of gradients between ranks with reduce = sum: f32, or bf16, half the bytes and 8 significant bits of "
-           "each rank's gradient, added in f32, and of the sum with shard = moments");
-  f.choice(
-      "shard", shard,
-      "ZeRO level across ranks: optimizer moments (1), gradients too (2), or block weights too (3), gathered block by "
-      "block in each pass and whole for sampling; auto = the first whose memory plan fits");
+  f.choice("shard", shard, "ZeRO level across ranks: optimizer moments (1), or gradients too (2)");
   f.choice("offload", offload,
            "where the policy's master weights and moments lie: with the weights (none), or in the host's memory and "
            "streamed through each update (optimizer); auto = optimizer if the plan of a GPU fits with offload and not "

@@ -13,9 +13,6 @@ namespace ucas {
 // How the gradients of micro-batches become one: summed where they are, in whatever order is fastest, or each by itself
 // and then added in the order of the micro-batches, which has the same bits for any number of ranks.
 enum class Reduce : uint8_t { sum, micro };
-// In which type gradients travel under `sum`.
-enum class Wire : uint8_t { f32, bf16 };
-constexpr std::array<const char*, 2> names(Wire) { return {"f32", "bf16"}; }
 // f32 that ranks exchange at once under `micro`, of all of them together: two buffers of 64 MiB at most.
 constexpr int64_t kExchangeElements = 1 << 24;
 
@@ -30,11 +27,10 @@ struct UpdateConfig {
   int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
   Recompute recompute = Recompute::none;
   Reduce reduce = Reduce::sum;
-  Wire wire = Wire::f32;
   Shard shard = Shard::moments;
   Offload offload = Offload::none;
   // Whether each of several ranks ends a backward pass with the gradients of its own parameters alone.
-  bool gradients_by_owner() const { return shards_gradients(shard) || reduce == Reduce::micro; }
+  bool gradients_by_owner() const { return shard == Shard::gradients || reduce == Reduce::micro; }
   void fields(Fields& f);
 };
 

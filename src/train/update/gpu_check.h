@@ -1,25 +1,31 @@
-// Whether training on a device gives what the CPU gives (model/backend/gpu/gpu_check.h), the optimizer's update
-// included.
+// Whether a device computes what the CPU emulation of the same kernels does: a small model with the heads of the one to
+// be trained, forward, backward, decoding and update. Every training on a device begins with it, and
+// `ucas doctor --device cuda` prints it. Kernel by kernel: tests/support/engine/gpu_kernels.h.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "model/backend/gpu/gpu_check.h"
+#include "model/model.h"
 
 namespace ucas {
 
-// All rows: kernels, forward, backward, decoding, update. Speed is of large shapes and takes some seconds; what does
-// not fit the device's memory is not measured. Throws Error(ErrorKind::device) where there are no kernels for the
-// device. `own`: also with the heads of this model.
-std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes = GpuShapes::all,
-                                  const ModelConfig* own = nullptr);
-// Two updates of the same weights by the same gradients.
-GpuFinding check_update(Model& reference, Model& tested);
+struct GpuFinding {
+  std::string what;
+  double difference = 0, bound = 0;                // as a share of the largest value
+  bool ok() const { return difference <= bound; }  // not of a NaN
+};
 
-// Before anything is trained there: throws Error(ErrorKind::device, exit 70), naming the first kernel that is not what
-// it should be. Does nothing where the model does not run on the device's kernels.
+// Two blocks, the second with a window; family and heads of `own` where it is given. The same numbers on every device.
+std::unique_ptr<Model> model_to_check(at::Device device, const ModelConfig* own = nullptr);
+// Of two models that hold the same weights; updates both.
+std::vector<GpuFinding> check_model(Model& reference, Model& tested);
+// Throws Error(ErrorKind::device) where there are no kernels for the device.
+std::vector<GpuFinding> check_gpu(at::Device device, const ModelConfig* own = nullptr);
+
+// Before anything is trained there: throws Error(ErrorKind::device, exit 70), naming the first part that is not what it
+// should be. Does nothing where the model does not run on the device's kernels.
 void require_sound_gpu(const Model& model);
 
 }  // namespace ucas

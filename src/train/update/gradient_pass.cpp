@@ -36,7 +36,6 @@ LossArrays arrays_now(Model& model, const ObjectiveInput& in, std::span<const Pa
     }
     first += std::ssize(micro.row);
   }
-  accompany_others(model, in.among.ranks, count, own.last - own.first);
   all_gather(in.among.ranks, {&arrays.logprob, &arrays.entropy, &arrays.confidence});
   return arrays;
 }

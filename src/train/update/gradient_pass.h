@@ -27,7 +27,6 @@ class GradientPass {
   // Forward, the loss of Eq. 11 and backward of one micro-batch: adds d loss / d parameter to the gradients.
   void learn(int64_t micro);
   // Whether read() makes a forward pass.
-  bool reads_policy() const { return in_.skip_silent && !in_.on_policy; }
   // What is logged of a silent one; its loss is 0 whatever the policy says.
   void read(int64_t micro);
 

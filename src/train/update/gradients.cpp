@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 #include "train/update/gradient_pass.h"
 
 namespace ucas {
@@ -49,7 +49,7 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
                      .entropy = batch.entropy,
                      .confidence = batch.confidence,
                      .old_logprob = batch.old_logprob,
-                     .rollout_logprob = sampler_logprob(config, batch),
+                     .rollout_logprob = batch.sampler_logprob(),
                      .advantage = advantage,
                      .ref_logprob = batch.ref_logprob,
                      .seed = seed,
@@ -63,9 +63,8 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
 bool is_silent(const ObjectiveInput& in, int64_t response) {
   if (selects_now(in.method) || in.method.needs().zero_advantages) return false;
   if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
-  if (in.config.accumulation == Accumulation::verl_legacy) return false;  // its weights depend on the micro-batches
   const Response& o = in.batch.responses[response];
-  const std::vector<float>& rollout = sampler_logprob(in.config, in.batch);
+  const std::vector<float>& rollout = in.batch.sampler_logprob();
   for (int64_t t = o.first; t < o.first + o.length; ++t) {
     if (in.advantage[t] != 0 || std::isnan(in.batch.old_logprob[t])) return false;
     if (!rollout.empty() && std::isnan(rollout[t])) return false;
@@ -78,7 +77,6 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   const auto schedule = make_schedule(in.among, model, model.trainable(), doubles_of(pass.metrics));
   schedule->learn(pass.learning(), [&](int64_t micro) { pass.learn(micro); });
   schedule->read(pass.silent(), [&](int64_t micro) { pass.read(micro); });
-  if (pass.reads_policy()) accompany_others(model, in.among.ranks, pass.silent(), schedule->reads(pass.silent()));
   schedule->finish();
   if (in.record != nullptr) {
     if (in.among.several()) all_reduce(*in.among.ranks, pass.updates);

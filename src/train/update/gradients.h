@@ -29,7 +29,7 @@ struct ObjectiveInput {
   const Method& method;
   const ObjectiveConfig& config;
   double temperature = 1;
-  int64_t response_limit = 1;  // norm_length where the config says 0
+  int64_t response_limit = 1;  // what the ..._norm aggregations divide by
   int64_t token_budget = 4096;
   uint64_t seed = 0;                        // differs by step and mini-batch; for methods that draw
   std::span<const uint8_t> step_mark = {};  // [N] of select_in_step(); empty for all other scopes

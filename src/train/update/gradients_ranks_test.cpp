@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "methods/registry.h"
 #include "model/weights.h"
-#include "sharding/sharded_weights.h"
 #include "support/engine/process_ranks.h"
 #include "support/engine/small_models.h"
 #include "support/engine/thread_ranks.h"
@@ -77,11 +76,6 @@ std::string difference(const Result& a, const Result& b) {
 Result learn(Model& model, int64_t budget, Ranks* ranks, Reduce reduce, Shard shard, const Learnt& of) {
   Optimizer optimizer(model.trainable(), {});
   if (ranks != nullptr) optimizer.shard_over(*ranks, Shard::gradients);
-  std::unique_ptr<ShardedWeights> weights;
-  if (shard == Shard::weights) {
-    weights = std::make_unique<ShardedWeights>(model, ranks->open_channel(), false);
-    weights->drop();
-  }
   const size_t N = of.batch.token.size();
   Result result{.record = {std::vector<float>(N), std::vector<uint8_t>(N)}};
   for (int again = 0; again < 2; ++again) {
@@ -166,14 +160,12 @@ TEST(gradients_by_micro_batches, have_the_bits_of_one_process_on_any_number_of_r
     for (const int64_t budget : {1, 30, 4096}) {
       const Result one = learn(*model_of(options), budget, nullptr, Reduce::micro, Shard::moments);
       for (const int64_t size : {2, 3, 4}) {
-        for (const Shard shard : {Shard::moments, Shard::gradients, Shard::weights}) {
+        for (const Shard shard : {Shard::moments, Shard::gradients}) {
           SCOPED_TRACE(str(name, ", budget ", budget, ", ", size, " ranks, ", word_of(shard)));
-          ModelOptions of_ranks = options;
-          of_ranks.blocks_apart = shard == Shard::weights;
           std::mutex mutex;
           Result all;
           ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
-            const std::unique_ptr<Model> model = model_of(of_ranks);
+            const std::unique_ptr<Model> model = model_of(options);
             Result mine = learn(*model, budget, ranks.get(), Reduce::micro, shard);
             const std::lock_guard lock(mutex);
             all.gradient.merge(mine.gradient);
@@ -242,11 +234,11 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
       Result all;
       double of_all = 0;
       ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
-        const std::unique_ptr<Model> model = model_of({.blocks_apart = true});
+        const std::unique_ptr<Model> model = model_of({});
         const Learnt mine_of = learnt(*model, ranks.get());
         EXPECT_EQ(mine_of.batch.min_p_logprob, of.batch.min_p_logprob);
         const double mine_before = model->work().operations;
-        Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::weights, mine_of);
+        Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::gradients, mine_of);
         const std::lock_guard lock(mutex);
         of_all += model->work().operations - mine_before;
         all.gradient.merge(mine.gradient);
@@ -274,10 +266,9 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
         own += owners[i] == ranks.rank() ? elements : 0;
       }
       const int64_t metrics = sizeof(LossMetrics);
-      for (const auto& [reduce, wire] : {std::pair(Reduce::micro, Wire::f32), std::pair(Reduce::sum, Wire::f32),
-                                         std::pair(Reduce::sum, Wire::bf16)}) {
+      for (const Reduce reduce : {Reduce::micro, Reduce::sum}) {
         for (const Shard shard : {Shard::moments, Shard::gradients}) {
-          const Among among{.ranks = &ranks, .reduce = reduce, .shard = shard, .wire = wire, .owners = owners};
+          const Among among{.ranks = &ranks, .reduce = reduce, .shard = shard, .owners = owners};
           const ObjectiveInput in = of.input(1, among);  // 9 micro-batches, and 2 that are silent
           const int64_t before = ranks.bytes(), r = ranks.rank();
           accumulate_gradients(*model, in);
@@ -285,9 +276,6 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
           const int64_t mine = (9 - r + size - 1) / size, read = std::max<int64_t>(2 - r + size - 1, 0) / size;
           int64_t expected = 4 * mine * (n - own) + (mine + read) * metrics;
           if (reduce == Reduce::sum) expected = 4 * n * (shard == Shard::moments ? 1 : (9 + size - 1) / size) + metrics;
-          if (wire == Wire::bf16) {
-            expected = 2 * (shard == Shard::moments ? n : (n - own) * ((9 + size - 1) / size)) + metrics;
-          }
           if (ranks.bytes() - before != expected)
             return str(word_of(shard), ", ", static_cast<int>(reduce), ": ", ranks.bytes() - before, " for ", expected);
         }
@@ -295,52 +283,6 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
       return "";
     });
     EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
-  }
-}
-
-// Matrices of blocks as they travel: each block for each pass there and back, but those that the pass before has left
-// here, the last block of a forward and the first one of a backward pass. Beside an update nothing of them travels.
-TEST(weights_of_ranks, travel_once_for_each_pass_and_block) {
-  for (const int64_t size : {2, 3, 4}) {
-    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
-      const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
-        const std::unique_ptr<Model> model = model_of({.dtype = dtype, .blocks_apart = true});
-        const Learnt of(*model);
-        Optimizer optimizer(model->trainable(), {});
-        optimizer.shard_over(ranks, Shard::weights, model->bf16_copies());
-        ShardedWeights weights(*model, ranks.open_channel(), false);
-        int64_t of_block = 0, whole = 0;
-        for (const Linear* linear : model->weights().layers.front().linears())
-          of_block += static_cast<int64_t>(linear->weight.nbytes());
-        const auto there = [&] {
-          int64_t bytes = 0;
-          for (const Layer& layer : model->weights().layers)
-            for (const Linear* linear : layer.linears())
-              bytes += static_cast<int64_t>(linear->weight.storage().nbytes());
-          return bytes;
-        };
-        whole = there();
-        weights.drop();
-        if (there() != 0) return "weights are kept";
-        const auto layers = std::ssize(model->weights().layers);
-        const Among among{
-            .ranks = &ranks, .reduce = Reduce::micro, .shard = Shard::weights, .owners = optimizer.owners()};
-        accumulate_gradients(*model, of.input(1, among));  // 9 micro-batches, and 2 that are silent
-        // The first one, then all others there and back of each wave, then once of the silent ones, of which no rank
-        // has more than one.
-        const int64_t waves = (9 + size - 1) / size, blocks = 1 + waves * 2 * (layers - 1) + (layers - 1);
-        if (weights.bytes() != blocks * of_block) return str("passes: ", weights.bytes(), " for ", blocks * of_block);
-        if (there() != of_block) return "more than a block is there";
-        optimizer.step(1e-3);
-        model->refresh();
-        if (there() != 0) return "a block of before the update is there";
-        if (weights.bytes() != blocks * of_block) return "an update sends weights";
-        weights.gather();
-        if (there() != whole) return "not all is gathered";
-        return weights.bytes() == (blocks + layers) * of_block ? "" : "gathering sends more than all blocks";
-      });
-      EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
-    }
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "objective/correction/rollout_correction.h"
+#include "objective/loss/rollout_correction.h"
 
 namespace ucas {
 
@@ -27,7 +27,7 @@ void LossArrays::append(const ObjectiveInput& in, std::span<const int64_t> respo
       to.insert(to.end(), part.begin(), part.end());
     };
     take(std::span(in.batch.old_logprob), old_logprob);
-    take(std::span(sampler_logprob(in.config, in.batch)), rollout_logprob);
+    take(std::span(in.batch.sampler_logprob()), rollout_logprob);
     take(in.advantage, advantage);
     take(std::span(in.batch.ref_logprob), ref_logprob);
     take(std::span(in.batch.min_p_logprob), min_p_logprob);

@@ -50,14 +50,12 @@ template <class Use>
 void each_distribution_of(Model& model, const Batch& batch, double temperature, int64_t token_budget, Ranks* ranks,
                           const Use& use) {
   const auto all = micro_batches(batch, token_budget, model.shares_prefixes());
-  const auto micros = own_micro_batches(all, ranks);
-  for (const auto& micro : micros) {
+  for (const auto& micro : own_micro_batches(all, ranks)) {
     const PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes());
     each_distribution(
         model.head(), response_rows(model, packed), temperature,
         [&](int64_t row, const RowDistribution& distribution) { use(packed, static_cast<size_t>(row), distribution); });
   }
-  accompany_others(model, ranks, std::ssize(all), std::ssize(micros));
 }
 
 // The token's log-prob among those of p >= min_p max p; -inf where it is none of them.

@@ -1,4 +1,4 @@
-#include "verify/audit/unreadable.h"
+#include "verify/audit/explain.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-#include "verify/audit/verify_audit.h"
 
 #include <algorithm>
 #include <functional>

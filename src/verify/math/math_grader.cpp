@@ -3,10 +3,9 @@
 
 #include "base/str.h"
 #include "verify/math/compare/compare.h"
-#include "verify/math/read/boxes.h"
 #include "verify/math/read/extract.h"
 #include "verify/registry.h"
-#include "verify/text/letter.h"
+#include "verify/text/text_graders.h"
 
 namespace ucas::math {
 
@@ -31,8 +30,7 @@ class Classes {
   int32_t of(ReadAnswer answer, int32_t next) {
     bool is_number = answer.form == ReadAnswer::Form::number;
     if (!is_number && answer.form != ReadAnswer::Form::text) return -1;
-    std::string key =
-        is_number ? str("number ", fingerprint(answer.number), " ", answer.unit) : str("text ", answer.key);
+    std::string key = is_number ? str("number ", fingerprint(answer.number), answer.percent) : str("text ", answer.key);
     std::vector<Member>& bucket = buckets_[key];
     for (const Member& member : bucket) {
       Budget budget;
@@ -42,7 +40,8 @@ class Classes {
     bucket.push_back({answer, next});
     // Other forms of the same: only against the first classes, and within one budget for the group.
     for (const Member& known : classes_) {
-      bool both_plain = is_number && known.answer.form == ReadAnswer::Form::number && answer.unit == known.answer.unit;
+      bool both_plain =
+          is_number && known.answer.form == ReadAnswer::Form::number && answer.percent == known.answer.percent;
       if (both_plain) continue;
       if (budget_.steps <= 0) break;
       if (compare_answers(known.answer, answer, budget_).kind == VerdictKind::equal) {

@@ -14,8 +14,7 @@
 #include "support/patience.h"
 #include "verify/math/compare/compare.h"
 #include "verify/math/read/extract.h"
-#include "verify/math/read/normalize.h"
-#include "verify/math/read/units.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 namespace {
@@ -50,7 +49,7 @@ TEST_P(EqualCases, agree_bare_and_in_a_box) {
 }
 INSTANTIATE_TEST_SUITE_P(verifier, EqualCases,
                          ::testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl",
-                                           "kinds.jsonl", "mistakes.jsonl", "missed.jsonl"));
+                                           "kinds.jsonl", "mistakes.jsonl", "missed.jsonl", "pairs.jsonl"));
 
 TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_paid) {
   read_json_lines(golden("hostile.jsonl"), BadRows::stop, [&](const JsonRow& row) {
@@ -262,14 +261,12 @@ TEST(verifier, long_exact_integers_are_compared_digit_by_digit) {
 }
 
 TEST(verifier, units_are_told_from_parts_of_the_answer) {
-  EXPECT_EQ(read_unit("\\text{ cm}^2"), "cm^2");
-  EXPECT_EQ(read_unit(" dollars"), read_unit("\\text{ dollar}"));
-  EXPECT_EQ(read_unit("%"), "%");
-  EXPECT_EQ(read_unit("^\\circ"), "degree");
-  EXPECT_EQ(read_unit(""), "");
-  EXPECT_EQ(read_unit("x"), std::nullopt);
-  EXPECT_EQ(read_unit("\\text{ or 7}"), std::nullopt);
-  EXPECT_EQ(read_unit("\\text{ thousand}"), std::nullopt);
+  for (const char* paid : {"7\\text{ cm}^2", "7 dollars", "7\\text{ dollar}", "7\\%", "7^\\circ", "7"}) {
+    EXPECT_EQ(grade(paid, {"7"}, Extract::bare).kind, VerdictKind::equal) << paid;
+  }
+  for (const char* wrong : {"7x", "7\\text{ or 7}", "7\\text{ thousand}"}) {
+    EXPECT_NE(grade(wrong, {"7"}, Extract::bare).kind, VerdictKind::equal) << wrong;
+  }
 }
 
 // Random strings of the pieces that answers are made of.

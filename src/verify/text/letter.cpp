@@ -1,9 +1,10 @@
-#include "verify/text/letter.h"
+#include "verify/text/text_graders.h"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 
+#include "base/str.h"
 #include "verify/math/read/extract.h"
 #include "verify/registry.h"
 
@@ -13,18 +14,40 @@ namespace {
 
 bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 || c == '\''; }
 
+// kNoChoice: letters are there, but denied ("not B") or offered together ("A or B").
+constexpr char kNoChoice = '\0';
+
 std::optional<char> first_letter(std::string_view text) {
+  auto lone = [&](size_t i) {
+    bool letter = i < text.size() && text[i] >= 'A' && text[i] <= 'Z';
+    return letter && (i == 0 || !is_word_byte(text[i - 1])) && (i + 1 >= text.size() || !is_word_byte(text[i + 1]));
+  };
+  std::optional<char> none;
   for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c < 'A' || c > 'Z') continue;
-    if (i > 0 && is_word_byte(text[i - 1])) continue;
-    if (i + 1 < text.size() && is_word_byte(text[i + 1])) continue;
-    bool before_word =
-        i + 2 < text.size() && text[i + 1] == ' ' && std::islower(static_cast<unsigned char>(text[i + 2]));
-    if ((c == 'I' || c == 'A') && before_word) continue;
-    return c;
+    if (!lone(i)) continue;
+    const std::string_view rest = text.substr(i + 1), before = trim(text.substr(0, i));
+    const size_t next = rest.starts_with(" or ") ? 5 : rest.starts_with(" and ") ? 6 : 0;
+    if (next > 0 && lone(i + next)) return kNoChoice;
+    bool before_word = rest.size() > 1 && rest[0] == ' ' && std::islower(static_cast<unsigned char>(rest[1]));
+    if ((text[i] == 'I' || text[i] == 'A') && before_word) continue;
+    auto denies = [&](std::string_view word) { return before.ends_with(word); };
+    constexpr std::string_view kDenials[] = {"not", "n't", "except",  "but",      "neither",
+                                             "nor", "Not", "Neither", "excluding"};
+    if (!std::any_of(std::begin(kDenials), std::end(kDenials), denies)) return text[i];
+    none = kNoChoice;
   }
-  return std::nullopt;
+  return none;
+}
+
+std::optional<char> chosen(std::string_view text) {
+  if (const math::Extracted box = math::extract_answer(text, Extract::strict); box.found) {
+    if (auto letter = first_letter(box.answer)) return letter;
+  }
+  constexpr std::string_view kWord = "nswer";
+  if (size_t at = text.rfind(kWord); at != std::string_view::npos) {
+    if (auto letter = first_letter(text.substr(at + kWord.size()))) return letter;
+  }
+  return first_letter(text);
 }
 
 class LetterGrader final : public Grader {
@@ -45,14 +68,8 @@ class LetterGrader final : public Grader {
 }  // namespace
 
 std::optional<char> choice_letter(std::string_view text) {
-  if (const math::Extracted box = math::extract_answer(text, Extract::strict); box.found) {
-    if (auto letter = first_letter(box.answer)) return letter;
-  }
-  constexpr std::string_view kWord = "nswer";
-  if (size_t at = text.rfind(kWord); at != std::string_view::npos) {
-    if (auto letter = first_letter(text.substr(at + kWord.size()))) return letter;
-  }
-  return first_letter(text);
+  const std::optional<char> letter = chosen(text);
+  return letter == kNoChoice ? std::nullopt : letter;
 }
 
 Verdict grade_letter(const Answer& answer) {

@@ -30,4 +30,13 @@ std::optional<std::string> released_normal_form(std::string_view answer);
 // The normal form of strict_numeric: "-12.5"; nullopt: not a plain number.
 std::optional<std::string> plain_number(std::string_view answer);
 
+// The letter of a multiple-choice answer, for rows that ask for letters only.
+
+// The first lone capital letter A to Z in the last \boxed{}, else after the last "answer", else in the whole text; "I"
+// and an "A" before a word in lower case are no letters but words. Linear.
+std::optional<char> choice_letter(std::string_view text);
+
+// The letter of the response against those of the gold answers.
+Verdict grade_letter(const Answer& answer);
+
 }  // namespace ucas

@@ -1,4 +1,4 @@
-// A sampler elsewhere in this process: SGLang's interface over HTTP on localhost, answered by a model of its own, which
+// A sampler elsewhere in this process: vLLM's interface over HTTP on localhost, answered by a model of its own, which
 // it loads from the directory that is handed over. It can be told to be at fault.
 #pragma once
 
@@ -25,20 +25,16 @@ class FakeServer {
 
   // Of the next so many replies to samples.
   std::atomic<int> damaged{0}, refused{0}, outside{0};
-  // Its workers, as it says; 0: it does not say.
-  std::atomic<int> ranks{0};
   // Weights are acknowledged, and those from before are kept.
   std::atomic<bool> keeps_weights{false};
   // Called when weights are handed over, before they are taken.
   std::function<void()> on_weights;
-  // The version in replies; "" = that of the last hand-over.
-  std::string told_version;
 
   std::vector<std::string> versions() const;  // handed over, in order
   int64_t sampled() const { return sampled_; }
 
  private:
-  HttpAnswer generate(const std::string& body);
+  HttpAnswer complete(const std::string& body);
   HttpAnswer take_weights(const std::string& body);
   Json sample(const Json& asked);
   Json score(const Json& asked);

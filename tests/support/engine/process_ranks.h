@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/process/free_port.h"
+#include "base/process/listener.h"
 #include "base/str.h"
 #include "sharding/ranks.h"
 
@@ -59,9 +59,23 @@ inline std::vector<std::string> in_processes(int64_t size, const Joining& joined
   }
   return all;
 }
+// As `--ranks` starts them; `named`: the rank and the size that each process is told.
+using Naming = std::function<std::pair<int64_t, int64_t>(int64_t number)>;
+inline std::vector<std::string> in_processes(int64_t size, const Naming& named,
+                                             const std::function<std::string(Ranks&)>& body) {
+  const Listener store = listen_on_loopback(0);
+  const Joining joined = [&](int64_t number) {
+    const auto [rank, of] = named(number);
+    if (number == 0) setenv("UCAS_STORE_FD", str(store.fd).c_str(), 1);
+    if (number > 0) close(store.fd);
+    return make_gloo_ranks(rank, of, "127.0.0.1", store.port);
+  };
+  std::vector<std::string> said = in_processes(size, joined, body);
+  close(store.fd);
+  return said;
+}
 inline std::vector<std::string> in_processes(int64_t size, const std::function<std::string(Ranks&)>& body) {
-  const int64_t port = free_port();
-  return in_processes(size, [&](int64_t rank) { return make_gloo_ranks(rank, size, "127.0.0.1", port); }, body);
+  return in_processes(size, Naming([size](int64_t number) { return std::pair(number, size); }), body);
 }
 
 }  // namespace ucas::testing

@@ -7,7 +7,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -109,38 +108,10 @@ class ThreadRanks final : public Ranks {
     hall_->meet();
   }
 
-  void send(const char* /*what*/, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
-    const at::NoGradGuard no_grad;
-    const auto line = std::pair{from, to};
-    if (rank_ == from) {
-      std::vector<at::Tensor> copies;
-      for (const at::Tensor& tensor : tensors) copies.push_back(tensor.clone());
-      hall_->change([&] { hall_->sent[line].push_back(std::move(copies)); });
-    }
-    if (rank_ != to) return;
-    hall_->wait([&] { return !hall_->sent[line].empty(); });
-    std::vector<at::Tensor> copies;
-    hall_->change([&] {
-      copies = std::move(hall_->sent[line].front());
-      hall_->sent[line].pop_front();
-    });
-    for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(copies[i]);
-  }
-
   int64_t add_to_counter(const std::string& name, int64_t more) override {
     int64_t sum = 0;
     hall_->change([&] { sum = hall_->counters[name] += more; });
     return sum;
-  }
-
-  std::unique_ptr<Ranks> open_channel() override {
-    std::shared_ptr<Hall> hall;
-    hall_->change([&] {
-      if (hall_->halls.size() == opened_) hall_->halls.push_back(std::make_shared<Hall>(hall_->size));
-      hall = hall_->halls[opened_];
-    });
-    ++opened_;
-    return std::unique_ptr<Ranks>(new ThreadRanks(hall, rank_));
   }
 
  private:
@@ -174,24 +145,14 @@ class ThreadRanks final : public Ranks {
       change();
       wake.notify_all();
     }
-    template <class Ready>
-    void wait(Ready ready) {
-      std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return ready() || gone > 0; });
-      if (!ready()) lost();
-    }
     void leave() {
       change([&] { ++gone; });
-      for (const std::shared_ptr<Hall>& hall : halls) hall->leave();
     }
     [[noreturn]] static void lost() { throw Error(ErrorKind::ranks, "another rank has ended", kNumeric); }
 
     const int64_t size;
-    std::deque<std::shared_ptr<Hall>> halls;  // where further channels meet
     std::vector<Call> calls;
-    std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<at::Tensor>>> sent;
     std::map<std::string, int64_t> counters;
-    std::map<std::string, std::string> values;
     std::mutex mutex;
     std::condition_variable wake;
     int64_t arrived = 0, meetings = 0, gone = 0;
@@ -236,7 +197,6 @@ class ThreadRanks final : public Ranks {
   const std::shared_ptr<Hall> hall_;
   const int64_t rank_;
   int64_t bytes_ = 0;
-  size_t opened_ = 0;  // channels
 };
 
 }  // namespace ucas::testing

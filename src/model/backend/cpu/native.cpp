@@ -99,7 +99,7 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
   Scratch<E> scratch(s, P, rows);
   Activations a;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
-    const Layer& layer = weights_.block(l);
+    const Layer& layer = weights_.layers[l];
     if (l == 0) {
       a = allocate_block<E>(s, P, x, saved != nullptr);
       clear_padding<E>(a.attended, rows);

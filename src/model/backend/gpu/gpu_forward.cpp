@@ -29,7 +29,7 @@ at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache*
   const GpuBlock block(shape_, kernels_, rope_, rows.position);
   at::Tensor x = block.embed(rows.token, weights_.embed.compute), y;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
-    const Layer& layer = weights_.block(l);
+    const Layer& layer = weights_.layers[l];
     Activations a;
     at::Tensor h = block.bf16(shape_.D);
     a.x = saved != nullptr && y.defined() ? block.f32(shape_.D) : x;
@@ -91,7 +91,7 @@ at::Tensor GpuForward::decode_rows(const DecodeRows& rows, GpuCache& cache) {
   const at::Tensor part = at::empty({P, rows.most_blocks, s.query}, x.options());
   const at::Tensor part_norm = at::empty({P, rows.most_blocks, s.H, 2}, x.options());
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
-    const Layer& layer = weights_.block(l);
+    const Layer& layer = weights_.layers[l];
     const at::Tensor h = block.bf16(s.D);
     block.add_norm(x, y, layer.input_norm, y.defined() ? x : at::Tensor(), h);
     Activations a;

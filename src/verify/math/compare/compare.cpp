@@ -4,11 +4,9 @@
 #include <iterator>
 
 #include "base/str.h"
-#include "verify/math/compare/equal.h"
 #include "verify/math/read/extract.h"
 #include "verify/math/read/letters.h"
-#include "verify/math/read/normalize.h"
-#include "verify/math/read/units.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
@@ -25,14 +23,14 @@ int64_t nesting(std::string_view text) {
   return deepest;
 }
 
-constexpr std::string_view kGreek[] = {"\\alpha", "\\beta", "\\gamma", "\\delta", "\\epsilon", "\\theta",  "\\lambda",
-                                       "\\mu",    "\\rho",  "\\sigma", "\\tau",   "\\phi",     "\\varphi", "\\omega"};
+constexpr std::string_view kGreek =
+    "\\alpha \\beta \\gamma \\delta \\epsilon \\theta \\lambda \\mu \\rho \\sigma \\tau \\phi \\varphi \\omega";
 
 bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
 // x, x_1, x_{10}, f(x), \theta. Anything else before "=" is part of the answer: "\not" turns the meaning around.
 bool is_variable(std::string_view name) {
-  if (std::find(std::begin(kGreek), std::end(kGreek), name) != std::end(kGreek)) return true;
+  if (in_words(kGreek, name)) return true;
   if (name.empty() || name.size() > 6 || !is_alphanumeric(name[0]) || name[0] <= '9') return false;
   std::string_view tail = name.substr(1);
   if (tail.starts_with("_{") && tail.ends_with("}")) {
@@ -57,17 +55,11 @@ std::string_view take_variable(std::string_view text, std::string& variable) {
   return value;
 }
 
-bool is_percent(const ReadAnswer& a) { return a.unit == "%"; }
-
 bool shows_places(const ReadAnswer& a) { return a.source.find('.') != std::string::npos; }
 
 // Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
 std::optional<Comparison> compare_numbers(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget) {
-  if (is_percent(gold) != is_percent(answer)) return std::nullopt;
-  if (gold.unit != answer.unit && !gold.unit.empty() && !answer.unit.empty()) return std::nullopt;
-  // money is a unit, too, but its sign is not part of a normalised text
-  bool money = (gold.source + answer.source).find("\\$") != std::string::npos;
-  if (money && gold.unit != answer.unit) return std::nullopt;
+  if (gold.percent != answer.percent) return std::nullopt;
   std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
   if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
   if (*equal) return Comparison{VerdictKind::equal, "the same number"};
@@ -132,7 +124,8 @@ std::optional<std::string> with_decimal_points(std::string_view text) {
 }
 
 bool is_fraction(const ReadAnswer& a) {
-  return a.form == ReadAnswer::Form::number && (shows_places(a) || a.number.denominator != "1");
+  bool number = a.form == ReadAnswer::Form::number || a.measured;
+  return number && (shows_places(a) || a.number.denominator != "1");
 }
 
 Comparison compare_parsed(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget,
@@ -182,11 +175,11 @@ ReadAnswer read_answer(std::string_view as_written) {
   answer.form = answer.key.empty() ? ReadAnswer::Form::empty : ReadAnswer::Form::text;
   std::string_view rest;
   if (auto number = parse_number(value, rest)) {
-    if (auto unit = read_unit(rest)) {
-      answer.form = ReadAnswer::Form::number;
-      answer.number = std::move(*number);
-      answer.unit = std::move(*unit);
-    }
+    answer.number = std::move(*number);
+    answer.percent = trim(rest) == "%";
+    bool more = !answer.percent && !trim(rest).empty();
+    answer.measured = more && rest.find_first_of(",;") == std::string_view::npos;
+    if (!more) answer.form = ReadAnswer::Form::number;
   }
   return answer;
 }
@@ -220,7 +213,7 @@ Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Bud
     auto text = with_decimal_point(take_variable(normalized, variable));
     if (!text) return std::nullopt;
     ReadAnswer again = read_answer(*text);
-    return again.form == Form::number ? std::optional(std::move(again)) : std::nullopt;
+    return again.form == Form::number || again.measured ? std::optional(std::move(again)) : std::nullopt;
   };
   if (auto again = reread(answer, gold)) return compare_answers(gold, *again, budget, options);
   auto behind_zero = [](const ReadAnswer& a) {
@@ -228,7 +221,7 @@ Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Bud
     return zero != std::string::npos && (zero == 0 || !is_digit(a.source[zero - 1])) && zero + 3 < a.source.size() &&
            is_digit(a.source[zero + 2]) && is_digit(a.source[zero + 3]);
   };
-  if (auto again = reread(gold, answer); again && (!again->unit.empty() || behind_zero(gold))) {
+  if (auto again = reread(gold, answer); again && (again->measured || behind_zero(gold))) {
     return compare_answers(*again, answer, budget, options);
   }
   for (bool of_gold : {true, false}) {

@@ -1,5 +1,5 @@
 // Two answers, one verdict. Most answers are plain numbers or the same text: those are decided here, from normalised
-// text; everything else is parsed (verify/math/read/parser.h) and compared as trees (verify/math/compare/equal.h).
+// text; everything else is parsed (verify/math/read/parser.h) and compared as trees (verify/math/compare/compare.h).
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,33 @@
 #include <string>
 #include <string_view>
 
-#include "verify/math/compare/equal.h"
-#include "verify/math/exact/number.h"
+#include "verify/grader.h"
+#include "verify/math/exact/exact.h"
+#include "verify/math/read/expr.h"
 #include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
+// Does an answer say what the gold answer says? Numbers and functions by exact arithmetic (verify/math/exact/exact.h),
+// the rest by structure: sets and lists without order, tuples, matrices, intervals and inequalities as sets of reals,
+// equations up to a factor, named values, units. The rules, with what is never paid, are listed in docs/verifier.md.
+
+struct Comparison {
+  VerdictKind kind = VerdictKind::unparseable;
+  std::string reason;
+};
+
+Comparison compare_trees(const Tree& gold, const Tree& answer, Budget& budget, const MathOptions& options = {});
+
 struct ReadAnswer {
   enum class Form : uint8_t { empty, broken, too_long, number, text };
   Form form = Form::empty;
-  std::string key;       // of the text: equal keys, equal texts
-  std::string variable;  // "x" of "x = 5"
-  std::string unit;      // "cm" of 5\text{ cm}, "%" of 50\%; "" for none
-  Rational number;       // where form is number
-  std::string source;    // the answer as written
+  std::string key;        // of the text: equal keys, equal texts
+  std::string variable;   // "x" of "x = 5"
+  bool percent = false;   // 50\%
+  bool measured = false;  // a number and more: 3.5 cm
+  Rational number;        // where form is number, or measured
+  std::string source;     // the answer as written
   // Parsed when first needed; an answer belongs to one thread.
   mutable std::shared_ptr<const ParseResult> parsed;
 

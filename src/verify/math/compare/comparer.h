@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/math/compare/equal.h"
+#include "verify/math/compare/compare.h"
 #include "verify/math/exact/circuit.h"
 #include "verify/math/exact/exact.h"
 #include "verify/math/exact/lower.h"
@@ -72,6 +72,7 @@ class Comparer {
   Finding same_order(Part gold, Part answer, int depth);
   Finding in_order(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
   Finding collections(Part gold, Part answer, int depth);
+  std::optional<Finding> logic(Part gold, Part answer, int depth);
   Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, bool of_sets, int depth);
   std::optional<Finding> proportional(Part gold, Part answer);
   std::optional<Finding> sets_of_reals(Part gold, Part answer, int depth);
@@ -127,6 +128,7 @@ class Comparer {
   std::optional<std::vector<Piece>> points(Part part);
   std::optional<std::vector<Piece>> interval(Part part);
   std::optional<std::vector<Piece>> relation_pieces(Part part, int depth);
+  std::optional<std::vector<Piece>> shared(const std::vector<Piece>& a, const std::vector<Piece>& b);
   std::optional<std::vector<Piece>> alternatives(Part part, int depth);
   std::optional<std::vector<Piece>> operation_pieces(Part part, int depth);
   std::optional<std::vector<Piece>> without_points(std::vector<Piece> from, const std::vector<Piece>& holes);

@@ -1,4 +1,4 @@
-#include "verify/math/compare/equal.h"
+#include "verify/math/compare/compare.h"
 
 #include <algorithm>
 
@@ -252,6 +252,13 @@ std::optional<Finding> Comparer::sets_of_reals(Part gold, Part answer, int depth
   return Finding{Outcome::different, "a different set"};
 }
 
+// (2, 3\%) has one, (2\%, 3\%) two.
+static size_t percents_in(Part p) {
+  auto parts = children_of(p);
+  return static_cast<size_t>(
+      std::count_if(parts.begin(), parts.end(), [](Part c) { return c.kind() == Kind::percent; }));
+}
+
 // Tuples, rows, columns and matrices; a pair for two values in this order, and the other way round. nullopt: neither.
 std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
   auto ordered = [](Part p) {  // between bars it is a determinant, which is a number
@@ -266,6 +273,8 @@ std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
       return p.kind() == Kind::tuple || p.node().value == 1 || p.node().value == static_cast<int32_t>(p.size());
     };
     bool rows = is_row(gold) && is_row(answer);
+    size_t g = percents_in(gold), a = percents_in(answer);
+    if (g != a && g + a != gold.size()) return Finding{Outcome::different, "a percent sign at one component"};
     if (!rows && gold.kind() != answer.kind()) return Finding{Outcome::different, "a matrix and a tuple"};
     return same_order(gold, answer, depth);
   }
@@ -277,6 +286,25 @@ std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
   return std::nullopt;
 }
 
+// p \land q, written so, of letters and not of relations: no list of them, and no p \lor q. nullopt: neither is.
+std::optional<Finding> Comparer::logic(Part gold, Part answer, int depth) {
+  auto is_or = [](Part p) { return p.node().has(Connective::conj_or); };
+  auto is_and = [](Part p) { return p.node().has(Connective::conj_and); };
+  auto has_sign = [](Part p) { return p.kind() == Kind::list && p.node().value == 1; };
+  if (!has_sign(gold) && !has_sign(answer)) return std::nullopt;
+  if ((is_or(gold) && is_and(answer)) || (is_and(gold) && is_or(answer)))
+    return Finding{Outcome::different, "and is not or"};
+  auto is_term = [](Part p) { return p.kind() == Kind::symbol || p.kind() == Kind::call || p.kind() == Kind::list; };
+  auto of_terms = [&](Part p) {
+    auto parts = children_of(p);
+    return has_sign(p) && std::all_of(parts.begin(), parts.end(), is_term);
+  };
+  if (!of_terms(gold) && !of_terms(answer)) return std::nullopt;
+  bool both = has_sign(gold) && has_sign(answer);
+  return both ? match(children_of(gold), children_of(answer), false, depth)
+              : Finding{Outcome::different, "another connective"};
+}
+
 Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (depth > kDepthLimit || !budget_.spend(10))
     return {Outcome::over_budget, "the comparison takes more steps than the budget"};
@@ -285,6 +313,7 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (answer_domain) gold = family_of(gold);
   if (gold_domain) answer = family_of(answer);
   if (gold.kind() == Kind::error || answer.kind() == Kind::error) return {Outcome::different, "not a readable answer"};
+  if (auto decided = logic(gold, answer, depth)) return *decided;
   if (auto decided = by_name(gold, answer, depth)) return *decided;
   if (auto decided = relations(gold, answer, depth)) return *decided;
 
@@ -299,6 +328,10 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
     return same ? Finding{Outcome::equal, "the same text"} : Finding{Outcome::different, "a different text"};
   }
   if (auto decided = sets_of_reals(gold, answer, depth)) return *decided;
+  if (g == Kind::ratio && gold.node().value == 1) {  // a time of day, whose half may be left out
+    bool same_half = a == Kind::ratio && (gold.text() == answer.text() || gold.text().empty() || answer.text().empty());
+    return same_half ? same_order(gold, answer, depth) : Finding{Outcome::different, "another time"};
+  }
   if (g == Kind::ratio && a == Kind::ratio && gold.size() == answer.size() && gold.size() > 2) {
     if (auto same = proportional(gold, answer)) return *same;
   }

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "verify/math/compare/comparer.h"
+#include "verify/math/read/letters.h"
 
 namespace ucas::math {
 
@@ -26,6 +27,7 @@ struct Letters {
   Names inner;     // in a denominator, an exponent or a function
   Names raised;    // C_2 of C_2^3
   Names indices;   // n of a_n
+  Names terms;     // C of x^2 + C and of C e^x: a term, or the factor of one, beside a variable
   bool periodic = false;  // there is a \pi, or degrees
   bool has_definition() const { return !bound.empty(); }
 };
@@ -39,6 +41,29 @@ void keep_indices(std::string_view name, Names& into) {
   for (size_t k = name.find('_'); k < name.size(); ++k) into.emplace_back(1, name[k]);
 }
 
+// A variable as functions and solutions of differential equations have them.
+bool is_argument(std::string_view name) {
+  return (name.size() == 1 && std::string_view("xyztuvwrs").find(name[0]) != std::string_view::npos) || name == "theta";
+}
+
+bool has_argument(Part p) {
+  auto names = symbols_of(*p.tree, p.id);
+  return std::any_of(names.begin(), names.end(), is_argument);
+}
+
+void keep_terms(Part sum, Names& into) {
+  std::vector<Part> terms = sum.kind() == Kind::sum ? children_of(sum) : std::vector{sum};
+  for (Part term : terms) {
+    if (term.kind() == Kind::negate) term = term.child(0);
+    if (term.kind() == Kind::symbol && sum.kind() == Kind::sum && has_argument(sum)) into.emplace_back(term.text());
+    if (term.kind() == Kind::quotient) term = term.child(0);
+    if (term.kind() != Kind::product || !has_argument(term)) continue;
+    for (const Part& factor : children_of(term)) {
+      if (factor.kind() == Kind::symbol) into.emplace_back(factor.text());
+    }
+  }
+}
+
 Letters letters_of(Part whole) {
   Letters letters;
   Names symbols;
@@ -47,6 +72,9 @@ Letters letters_of(Part whole) {
     Part p = open.back();
     open.pop_back();
     if (p.kind() == Kind::symbol && !holds(symbols, p.text())) symbols.emplace_back(p.text());
+    bool expression = p.id == whole.id || (p.kind() != Kind::relation && is_list(whole)) || p.kind() == Kind::sum;
+    if (expression) keep_terms(p, letters.terms);
+    if (p.kind() == Kind::relation) keep_terms(p.child(p.size() - 1), letters.terms);
     letters.periodic |= p.is(Constant::pi) || p.kind() == Kind::degree;
     if (p.kind() == Kind::quotient || p.kind() == Kind::power) keep_symbols(p.child(1), letters.inner);
     if (p.kind() == Kind::call) keep_symbols(p, letters.inner);
@@ -80,18 +108,14 @@ bool one_of(std::string_view letters, char c) { return c != '\0' && letters.find
 
 // What a letter stands for if nothing is said: any integer, any constant.
 bool is_integer_letter(std::string_view name) { return one_of("knmlj", base_letter(name)) || name == "ell"; }
-bool is_constant_letter(std::string_view name) { return one_of("cC", base_letter(name)); }
-
-bool is_constant_of_integration(std::string_view name) { return base_letter(name) == 'C' || name.starts_with("c_"); }
+bool is_constant_of_integration(std::string_view name) { return one_of("cC", base_letter(name)); }
 
 // Coefficients of a family, beside the variables that its definition names.
 bool is_coefficient(std::string_view name) {
   return one_of("abcdkmnpqrABCDK", base_letter(name)) || name == "alpha" || name == "beta" || name == "lambda";
 }
 
-bool is_parameter(std::string_view name) {
-  return (name.size() == 1 && one_of("tsknmracu", name[0])) || name == "lambda" || name == "mu";
-}
+bool is_parameter(std::string_view name) { return in_words("t s k lambda mu", name); }
 
 Names without(const Names& all, const Names& others) {
   Names kept;
@@ -136,16 +160,17 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
     return p.kind() == Kind::tuple || is_matrix_arithmetic(p);
   };
   bool line = count == 1 && is_line(gold()) && is_line(answer());
-  // y = C_1 e^x + C_2 e^{-x}: constants of integration beside a variable; A and B for two of them
-  auto constants = [](const Names& names) {
-    return std::all_of(names.begin(), names.end(), is_constant_of_integration);
+  // x^2 + C, y = C_1 e^x + C_2 e^{-x}: constants of integration; A and B for two of them
+  auto all = [](const Names& names, auto of) { return std::all_of(names.begin(), names.end(), of); };
+  auto capital = [](const std::string& n) { return one_of("ABCD", base_letter(n)); };
+  auto added = [&](const std::string& n) {
+    bool given =
+        n == "c" && g.free.size() > 1 + static_cast<size_t>(std::count_if(g.free.begin(), g.free.end(), is_argument));
+    return holds(g.terms, n) && !holds(g.inner, n) && !holds(g.raised, n) && !given;  // c of ax^2 + bx + c
   };
-  auto capitals = [](const Names& names) {
-    return std::all_of(names.begin(), names.end(), [](const std::string& n) { return one_of("ABCD", base_letter(n)); });
-  };
-  bool beside_variable = of_gold.size() < g.free.size();
   bool integration =
-      beside_variable && (constants(of_gold) || (count > 1 && capitals(of_gold) && constants(of_answer)));
+      all(of_gold, added) && (all(of_gold, is_constant_of_integration) ||
+                              (count > 1 && all(of_gold, capital) && all(of_answer, is_constant_of_integration)));
   // k\pi is n\pi, a_n = n^2 is a_k = k^2, and 2k + 1 is 2n + 1 where one of them is said to be an integer
   auto any_integer = [&](const Letters& letters, const std::string& name) {
     return domain_of(letters, name) == " integers" || holds(letters.indices, name) ||
@@ -153,7 +178,6 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   };
   auto exchangeable = [&](const std::string& x, const std::string& y) {
     if (x.size() > 1 && (holds(g.raised, x) || holds(a.raised, y))) return false;  // C_{11}^k
-    if (is_constant_letter(x) && is_constant_letter(y)) return true;
     if (is_integer_letter(x) && is_integer_letter(y) && (any_integer(g, x) || any_integer(a, y))) return true;
     if ((definitions || integration) && is_coefficient(x) && is_coefficient(y)) return true;
     if (line && is_parameter(x) && is_parameter(y)) return true;
@@ -187,10 +211,15 @@ bool Comparer::domains_differ() const {
     if (of_answer == of_gold) return false;
     if (!of_answer.empty() && !of_gold.empty()) return true;
     bool index = holds(g.indices, other) || holds(a.indices, name);
-    return is_integer_letter(other) && !index && str(of_gold, of_answer) != " integers";
+    std::string usual = is_integer_letter(other) ? " integers" : " reals";
+    return !index && str(of_gold, of_answer) != usual;
   };
   Names names = a.free;
   names.insert(names.end(), a.bound.begin(), a.bound.end());
+  for (const std::string& name : g.free) {
+    bool met = std::any_of(renamed_.begin(), renamed_.end(), [&](const Renaming& r) { return r.to == name; });
+    if (!met) names.push_back(name);
+  }
   return std::any_of(names.begin(), names.end(), differ);
 }
 

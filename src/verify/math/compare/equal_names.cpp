@@ -124,6 +124,16 @@ bool Comparer::lists_of_other_names(Part gold, Part answer) {
 std::optional<Finding> Comparer::by_name(Part gold, Part answer, int depth) {
   std::vector<NamedPart> g = named_parts(gold), a = named_parts(answer);
   if (g.empty() && a.empty()) return std::nullopt;
+  auto any_of = [](Part p) {
+    return p.kind() == Kind::set || (p.kind() == Kind::relation && p.text() == "e") ||
+           p.node().has(Connective::conj_or);
+  };
+  auto letters = [](const std::vector<NamedPart>& parts) {
+    return !parts.empty() &&
+           std::all_of(parts.begin(), parts.end(), [](const NamedPart& p) { return p.of.kind() != Kind::unit; });
+  };
+  if ((letters(g) && any_of(answer)) || (letters(a) && any_of(gold)))
+    return Finding{Outcome::different, "names left out"};
   if (a.empty()) {
     bool values = (is_plain_list(answer) || is_sequence(answer)) && answer.size() == g.size();
     if (!values || has_open_signs(answer)) return std::nullopt;

@@ -182,9 +182,32 @@ std::optional<std::vector<Piece>> Comparer::relation_pieces(Part p, int depth) {
   return std::vector{between(kInfinite, node, false, false), between(node, kInfinite, false, false)};
 }
 
-// x < 1 or x > 2.
+// What two sets share.
+std::optional<std::vector<Piece>> Comparer::shared(const std::vector<Piece>& a, const std::vector<Piece>& b) {
+  if (a.size() * b.size() > 400) return std::nullopt;
+  std::vector<Piece> out;
+  for (const Piece& x : a) {
+    for (const Piece& y : b) {
+      auto low = y.low == kInfinite ? std::optional(1) : x.low == kInfinite ? std::optional(-1) : order(x.low, y.low);
+      auto high = y.high == kInfinite   ? std::optional(-1)
+                  : x.high == kInfinite ? std::optional(1)
+                                        : order(x.high, y.high);
+      if (!low || !high) return std::nullopt;
+      Piece both = x;
+      if (*low < 0) both.low = y.low, both.low_closed = y.low_closed, both.low_part = y.low_part;
+      if (*low == 0) both.low_closed &= y.low_closed;
+      if (*high > 0) both.high = y.high, both.high_closed = y.high_closed, both.high_part = y.high_part;
+      if (*high == 0) both.high_closed &= y.high_closed;
+      if (!is_reversed(both)) out.push_back(both);
+    }
+  }
+  return out;
+}
+
+// x < 1 or x > 2; x > 1 and x < 2, unless nothing is both, where "and" stands for "or".
 std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
-  if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
+  bool either = p.node().has(Connective::conj_or);
+  if (!either && !p.node().has(Connective::conj_and)) return std::nullopt;
   std::vector<Piece> all;
   for (size_t k = 0; k < p.size(); ++k) {
     std::string unknown = unknown_in(p.child(k));
@@ -192,10 +215,12 @@ std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
     Kind kind = p.child(k).kind();
     if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
     auto part = pieces(p.child(k), depth + 1);
+    if (part && !either && k > 0) part = shared(all, *part);
     if (!part) return std::nullopt;
+    if (!either) all.clear();
     all.insert(all.end(), part->begin(), part->end());
   }
-  return all;
+  return all.empty() ? std::nullopt : std::optional(all);
 }
 
 // Intervals without single points.
@@ -232,7 +257,7 @@ std::optional<std::vector<Piece>> Comparer::operation_pieces(Part p, int depth) 
     } else if (p.node().tag == static_cast<uint8_t>(SetOperation::subtract)) {
       first = without_points(std::move(*first), *next);
     } else {
-      return std::nullopt;
+      first = shared(*first, *next);
     }
   }
   return first;

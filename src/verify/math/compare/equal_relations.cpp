@@ -47,25 +47,20 @@ bool is_function_of_names(Part p) {
 
 // "area", "area of the triangle", "total cost".
 bool names_quantity(std::string_view key) {
-  constexpr std::string_view kNouns[] = {
-      "area",    "volume",  "perimeter", "circumference", "length",      "width",    "height",    "distance",
-      "speed",   "cost",    "price",     "profit",        "probability", "total",    "sum",       "average",
-      "mean",    "median",  "value",     "result",        "answer",      "solution", "number",    "time",
-      "angle",   "slope",   "radius",    "ratio",         "weight",      "product",  "remainder", "degree",
-      "minimum", "maximum", "max",       "min",           "range",       "domain"};
+  constexpr std::string_view kNouns =
+      "area volume perimeter circumference length width height distance speed cost price profit probability total "
+      "sum average mean median value result answer solution number time angle slope radius ratio weight product "
+      "remainder degree minimum maximum max min range domain";
   if (key.find("not") != std::string_view::npos || key.find("wrong") != std::string_view::npos) return false;
-  return std::any_of(std::begin(kNouns), std::end(kNouns),
-                     [&](std::string_view noun) { return key.starts_with(noun) || key.ends_with(noun); });
+  bool named = false;
+  each_word(kNouns, [&](std::string_view noun) { named |= key.starts_with(noun) || key.ends_with(noun); });
+  return named;
 }
 
 // \frac{d}{dx} f, \frac{dy}{dx}.
 bool has_derivative(Part p) {
-  auto differential = [](Part part) {
-    if (part.kind() == Kind::product || part.kind() == Kind::power) part = part.child(0);
-    return part.kind() == Kind::symbol && (part.text() == "d" || part.text() == "partial");
-  };
   if (p.kind() == Kind::product) p = p.child(0);
-  return p.kind() == Kind::quotient && differential(p.child(0)) && differential(p.child(1));
+  return p.kind() == Kind::symbol && p.text().find('/') != std::string_view::npos;
 }
 
 // A formula of several names, or of functions of names (\sin\theta, f(2) + f(3)): something that a question asks for.
@@ -158,6 +153,15 @@ Named Comparer::strip_name(Part part) {
     return {"", part};
   }
   if (last == 0) return {"", part.child(0)};
+  // x = 16/2 = 8: what stands between says the same, or is a formula of other letters
+  for (size_t k = 1; named && k < last; ++k) {
+    int side = lower(part.child(k)), value = lower(part.child(last));
+    auto letters = symbols_of(*part.tree, part.child(k).id);
+    bool of_itself = part.child(0).kind() == Kind::symbol && among(letters, part.child(0).text());
+    bool other = side >= 0 && value >= 0 && !circuit_[side].open && !circuit_[value].open &&
+                 !equal_nodes(side, value).equal() && !roughly_equal(part.child(k), part.child(last));
+    if (of_itself || (other && gold().kind() != Kind::relation)) return {"", part};
+  }
   if (named) return {show(part.child(0)), part.child(last), part.child(0)};
   if (last == 1 && is_name(part.child(1)) && part.child(1).kind() == Kind::symbol &&
       signs_below(*part.tree, part.id) == 0 && symbols_of(*part.tree, part.child(0).id).empty()) {

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "verify/math/compare/comparer.h"
 #include "verify/math/read/letters.h"
-#include "verify/math/read/unit_table.h"
+#include "verify/math/read/macros.h"
 
 namespace ucas::math {
 
@@ -41,8 +41,11 @@ Dressed undress(Part part) {
   }
 }
 
+// 72.0 is how a column of numbers writes 72.
 bool is_decimal(const Dressed& d) {
-  return d.value.kind() == Kind::number && d.value.node().number.places > 0 && d.value.node().number.repeat == 0;
+  const Number& n = d.value.node().number;
+  bool whole = n.places == 1 && n.exponent == 0 && d.value.text().ends_with('0');
+  return d.value.kind() == Kind::number && n.places > 0 && n.repeat == 0 && !whole;
 }
 
 // The power of ten of the last digit shown.

@@ -116,18 +116,12 @@ struct BallFunction {
   void (*apply)(acb_t, const acb_t, slong);
 };
 const BallFunction* function_of(CircuitOp op) {
-  static constexpr BallFunction kFunctions[] = {{CircuitOp::exp, 40, acb_exp},
-                                                {CircuitOp::sin, 60, acb_sin},
-                                                {CircuitOp::cos, 60, acb_cos},
-                                                {CircuitOp::tan, 60, acb_tan},
-                                                {CircuitOp::arcsin, 0, acb_asin},
-                                                {CircuitOp::arccos, 0, acb_acos},
-                                                {CircuitOp::arctan, 0, acb_atan},
-                                                {CircuitOp::sinh, 40, acb_sinh},
-                                                {CircuitOp::cosh, 40, acb_cosh},
-                                                {CircuitOp::tanh, 40, acb_tanh},
-                                                {CircuitOp::factorial, 24, factorial_of},
-                                                {CircuitOp::abs, 0, size_of}};
+  static constexpr BallFunction kFunctions[] = {
+      {CircuitOp::exp, 40, acb_exp},    {CircuitOp::sin, 60, acb_sin},
+      {CircuitOp::cos, 60, acb_cos},    {CircuitOp::tan, 60, acb_tan},
+      {CircuitOp::arcsin, 0, acb_asin}, {CircuitOp::arccos, 0, acb_acos},
+      {CircuitOp::arctan, 0, acb_atan}, {CircuitOp::factorial, 24, factorial_of},
+      {CircuitOp::abs, 0, size_of}};
   auto is_it = [&](const BallFunction& f) { return f.op == op; };
   auto at = std::find_if(std::begin(kFunctions), std::end(kFunctions), is_it);
   return at == std::end(kFunctions) ? nullptr : at;

@@ -18,7 +18,7 @@ namespace ucas::math {
 enum class CircuitOp : uint8_t {
   constant, variable, pi, e, i,
   add, sub, mul, div, power,
-  exp, ln, sin, cos, tan, arcsin, arccos, arctan, sinh, cosh, tanh,
+  exp, ln, sin, cos, tan, arcsin, arccos, arctan,
   abs, floor, ceil, factorial, binomial, minimum, maximum, opaque,
 };
 // clang-format on

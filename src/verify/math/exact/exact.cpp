@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "verify/math/exact/balls.h"
-#include "verify/math/exact/modular.h"
-#include "verify/math/exact/proof.h"
 
 namespace ucas::math {
 
@@ -31,7 +29,9 @@ class Balls {
 namespace {
 
 constexpr slong kPrecisionLimit = 20'000;  // bits of a ball
-constexpr int kPoints = 6;                 // sample points of expressions with variables
+constexpr int kAlike = 4;                  // sample points at which all variables are positive, of like size
+constexpr size_t kSigned = 8;              // variables that have signs of their own
+constexpr int kPoints = kAlike + 2 * kSigned;
 
 // FLINT and Arb keep constants per thread; they go with the thread.
 struct ThreadCaches {
@@ -46,12 +46,20 @@ slong exponent_of(const acb_t z) {
   return std::max(part(acb_realref(z)), part(acb_imagref(z)));
 }
 
-// The value of a variable at a sample point: small, near one, medium, large, negative.
-void set_sample(acb_t z, uint64_t seed, uint64_t name, int point) {
-  constexpr double kFrom[kPoints] = {0.2, 1.05, 3, 20, -0.9, -4}, kTo[kPoints] = {0.9, 3, 12, 70, -0.1, 4};
-  double share = static_cast<double>(scramble(seed ^ scramble(name + point)) >> 32) * 0x1p-32;
+// The value of a variable at a sample point. At the first points all variables are positive and of like size, so that
+// roots and logarithms are real. Behind them come pairs of points, a variable each: it alone is negative, it alone is
+// positive; the sizes go in turn, from below one to beyond the constants of the expression (`reach`).
+void set_sample(acb_t z, uint64_t draw, size_t variable, int point, double reach) {
+  constexpr double kSizes[kAlike][2] = {{0.2, 0.9}, {1.05, 3}, {3, 12}, {20, 70}};
+  size_t pair = static_cast<size_t>(std::max(point - kAlike, 0)) / 2;
+  bool alike = point < kAlike, far = !alike && (pair + variable) % 3 == 2;
+  const double* size = kSizes[alike ? static_cast<size_t>(point) : 2 * ((pair + variable) % 3 % 2)];
+  double from = far ? 1.5 * reach : size[0], to = far ? 3 * reach : size[1];
+  double share = static_cast<double>(draw >> 32) * 0x1p-32;
+  bool negative = !alike && (pair == variable % kSigned) != (point % 2 == 1);
   // a short dyadic number: exact, and cheap to compute with
-  acb_set_d(z, std::ldexp(std::round(std::ldexp(kFrom[point] + (kTo[point] - kFrom[point]) * share, 16)), -16));
+  double x = std::ldexp(std::round(std::ldexp(from + (to - from) * share, 16)), -16);
+  acb_set_d(z, negative ? -x : x);
 }
 
 }  // namespace
@@ -61,8 +69,10 @@ struct Exact::Work {
   uint64_t seed;
   Budget& budget;
   Balls values;
-  std::vector<char> needed;
-  int top = 0;
+  std::vector<char> needed, beyond;
+  std::vector<uint64_t> variables;  // their names
+  double reach = 100;               // beyond the constants
+  int top = 0, points = 0;
   // of the last evaluation
   slong range = 0;     // all intermediate values are within 2^-range and 2^range
   bool real = true;    // no intermediate value left the real line
@@ -79,6 +89,23 @@ struct Exact::Work {
       if (circuit[n].a >= 0) needed[circuit[n].a] = 1;
       if (circuit[n].b >= 0) needed[circuit[n].b] = 1;
     }
+    reach = 100;
+    variables.clear();
+    for (int n = 0; n <= top; ++n) {
+      const CircuitNode& node = circuit[n];
+      if (!needed[n]) continue;
+      if (node.op == CircuitOp::variable) variables.push_back(node.name);
+      double size = node.op != CircuitOp::constant ? 1
+                    : node.denominator == 0
+                        ? 1e5
+                        : std::abs(static_cast<double>(node.numerator)) / static_cast<double>(node.denominator);
+      if (size > 0) reach = std::min(reach * std::max(size, 1 / size), 1e5);
+    }
+    points = kAlike + 2 * static_cast<int>(std::clamp<size_t>(variables.size(), 3, kSigned));
+  }
+
+  size_t index_of(uint64_t name) const {
+    return static_cast<size_t>(std::find(variables.begin(), variables.end(), name) - variables.begin());
   }
 
   // A step is about 50 ns: an addition of 64 bits, or a thirtieth of an exponential.
@@ -91,6 +118,7 @@ struct Exact::Work {
   bool evaluate(int point, slong prec) {
     range = 0;
     real = finite = true;
+    beyond.assign(circuit.size(), 0);
     int64_t words = prec / 64 + 1;
     for (int n = 0; n <= top; ++n) {
       if (!needed[n]) continue;
@@ -102,7 +130,7 @@ struct Exact::Work {
           balls::set_constant(z, node, prec);
           break;
         case CircuitOp::variable:
-          set_sample(z, seed, node.name, point);
+          set_sample(z, scramble(seed ^ scramble(node.name + point)), index_of(node.name), point, reach);
           break;
         case CircuitOp::pi:
           acb_const_pi(z, prec);
@@ -130,7 +158,10 @@ struct Exact::Work {
         finite = false;
         return true;
       }
-      if (!node.complex && !acb_is_real(z)) real = false;
+      // The sine of no angle: what comes of it counts, too.
+      bool outside = node.op == CircuitOp::arcsin || node.op == CircuitOp::arccos;
+      beyond[n] = (outside && !acb_is_real(z)) || (node.a >= 0 && beyond[node.a]) || (node.b >= 0 && beyond[node.b]);
+      if (!node.complex && !beyond[n] && !acb_is_real(z)) real = false;
       range = std::max(range, exponent_of(z));
     }
     return true;
@@ -298,7 +329,7 @@ Decision Exact::Work::functions(int a, int b) {
   // real. Otherwise all points do.
   int agreeing[2] = {}, differing[2] = {};
   int candidates[kPoints], count = 0;
-  for (int point = 0; point < kPoints; ++point) {
+  for (int point = 0; point < points; ++point) {
     int outcome = difference(a, b, point, 64);
     if (outcome < 0) return {Decision::undecided, "the comparison takes more steps than the budget", true};
     if (outcome == 0) continue;
@@ -359,13 +390,14 @@ Decision Exact::proportional(int a, int b, bool positive) {
   acb_init(first), acb_init(quotient), acb_init(product);
   int agreeing = 0;
   Decision decision{Decision::undecided, "not shown to be equal", false};
-  for (int point = 0; point < kPoints; ++point) {
+  for (int point = 0; point < work_->points; ++point) {
     if (!work_->evaluate(point, kBits)) {
       decision = {Decision::undecided, "the comparison takes more steps than the budget", true};
       break;
     }
     acb_struct *x = work_->values[a], *y = work_->values[b];
     if (!work_->finite || acb_contains_zero(x) || acb_contains_zero(y)) continue;
+    if (point >= kAlike && !work_->real) continue;
     acb_div(quotient, x, y, kBits);
     if (agreeing == 0) {
       acb_set(first, quotient);

@@ -31,9 +31,6 @@ const Operation* operation_of(Function function) {
       {Function::arctan, CircuitOp::arctan},
       {Function::arcsec, CircuitOp::arccos, Inverse::argument},
       {Function::arccsc, CircuitOp::arcsin, Inverse::argument},
-      {Function::sinh, CircuitOp::sinh},
-      {Function::cosh, CircuitOp::cosh},
-      {Function::tanh, CircuitOp::tanh},
       {Function::ln, CircuitOp::ln},
       {Function::exp, CircuitOp::exp},
       {Function::abs, CircuitOp::abs},
@@ -136,6 +133,14 @@ int Lowering::operation(Function function, int x) {
   if (function == Function::arccot) {
     int quarter = circuit.div(circuit.leaf(CircuitOp::pi), circuit.constant(2));
     return circuit.sub(quarter, circuit.apply(CircuitOp::arctan, x));
+  }
+  if (function >= Function::sinh && function <= Function::coth) {  // by exponentials, whose sizes count
+    bool quotient = function >= Function::tanh;
+    int up = circuit.apply(CircuitOp::exp, quotient ? circuit.add(x, x) : x);
+    int down = quotient ? circuit.constant(1) : circuit.div(circuit.constant(1), up);
+    int difference = circuit.sub(up, down), sum = circuit.add(up, down);
+    if (quotient) return function == Function::tanh ? circuit.div(difference, sum) : circuit.div(sum, difference);
+    return circuit.div(function == Function::sinh ? difference : sum, circuit.constant(2));
   }
   const Operation* operation = operation_of(function);
   if (operation == nullptr) return -1;
@@ -316,8 +321,10 @@ int Lowering::operator()(NodeId id) {
       return fold(CircuitOp::mul, id);
     case Kind::quotient:
       return fold(CircuitOp::div, id);
-    case Kind::ratio:
-      return node.child_count == 2 && tree.text(id).empty() ? fold(CircuitOp::div, id) : -1;
+    case Kind::ratio: {  // 0 to 1 is no ratio
+      int value = node.child_count == 2 && tree.text(id).empty() ? fold(CircuitOp::div, id) : -1;
+      return value >= 0 && circuit[value].numerator == 0 && circuit[value].denominator == 1 ? -1 : value;
+    }
     case Kind::power:
       return power(id);
     case Kind::negate:

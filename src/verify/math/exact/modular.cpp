@@ -1,4 +1,4 @@
-#include "verify/math/exact/modular.h"
+#include "verify/math/exact/balls.h"
 
 #include <array>
 #include <vector>

@@ -1,5 +1,3 @@
-#include "verify/math/exact/proof.h"
-
 #include "verify/math/exact/flint.h"
 
 /* CircuitOp, in its order; circuit.h has the other copy, exact.cpp checks that they agree. */

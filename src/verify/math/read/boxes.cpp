@@ -1,4 +1,4 @@
-#include "verify/math/read/boxes.h"
+#include "verify/math/read/extract.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/normalize.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
@@ -139,16 +139,15 @@ size_t run_of_boxes(std::string_view text, const Boxes& boxes) {
 
 // Words between two boxes after which the second replaces the first or follows from it.
 bool says_more(std::string_view gap) {
-  constexpr std::string_view kWords[] = {
-      "no",     "not",   "nor",    "instead", "wait",   "but",    "however", "actually", "rather", "wrong",
-      "or",     "so",    "hence",  "thus",    "then",   "final",  "finally", "answer",   "gives",  "which",
-      "yields", "since", "either", "now",     "next",   "check",  "sum",     "total",    "reject", "discard",
-      "except", "if",    "maybe",  "neither", "result", "finish", "because", "therefore"};
+  constexpr std::string_view kWords =
+      "no not nor instead wait but however actually rather wrong or so hence thus then final finally answer gives "
+      "which yields since either now next check sum total reject discard except if maybe neither result finish "
+      "because therefore";
   for (size_t i = 0; i < gap.size();) {
     size_t end = i;
     std::string word;
     while (end < gap.size() && is_letter(gap[end])) word.push_back(static_cast<char>(gap[end++] | 32));
-    if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) return true;
+    if (in_words(kWords, word)) return true;
     i = std::max(end, i + 1);
   }
   return false;

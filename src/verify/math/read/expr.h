@@ -26,7 +26,7 @@ enum class Kind : uint8_t {
   error,          // no answer; text: the reason
   number,         // 12, 3.50, 1.2 \times 10^{3}, 0.1\overline{6}. text: digits with at most one '.'; see Number below
   based,          // 1011_2, \text{AF}_{16}. text: digits 0-9 a-z and at most one '.'; value: the base
-  symbol,         // x, x_1, \theta, AB. text: "x", "x_1", "theta"; a subscript is part of the name; see also `product`
+  symbol,         // x, x_1, \theta, ABC, \frac{dy}{dx}. text: "x", "x_1", "theta"; a subscript is part of the name
   constant,       // \pi, e, i, \infty, \emptyset, \mathbb{R}. tag: Constant
   sum,            // [a..], differences are sums with a negation: x - 1 = sum(x, negate(1)); mixed numbers 2\frac12, too
   product,        // [a..]. "AB" of two capitals is one product(A, B), as the names of segments are
@@ -49,8 +49,9 @@ enum class Kind : uint8_t {
   set_operation,  // a \cup b. tag: SetOperation
   matrix,         // row by row; value: the number of rows; tag: Bracket (bar: a determinant)
   relation,       // x = 5, 1 < x \le 2, x \in A: a chain. text: one Relation per gap, children: one more
-  list,           // 1, 2 and 3; x = 1, y = 2 is a list of relations; x = 1, 2 is relation(x, list). tag: Connective
-  ratio,          // 3 : 4, 12:30 PM. children: the parts; text: "am", "pm" or ""; value: 1 where it may be a time
+  list,           // 1, 2 and 3; x = 1, y = 2 is a list of relations; x = 1, 2 is relation(x, list). tag: Connective;
+                  // value: 1 of \land and \lor
+  ratio,          // 3 : 4, 12:30 PM. children: the parts; text: "am", "pm" or ""; value: 1 of a time
 };
 
 // A number is digits(text) * 10^exponent. With `repeat` > 0 its last so many decimals go on for ever.
@@ -84,7 +85,7 @@ enum class Constant : uint8_t {
   X(sin, "sin") X(cos, "cos") X(tan, "tan") X(sec, "sec") X(csc, "csc") X(cot, "cot")                                 \
   X(arcsin, "arcsin") X(arccos, "arccos") X(arctan, "arctan")                                                         \
   X(arcsec, "arcsec") X(arccsc, "arccsc") X(arccot, "arccot")                                                         \
-  X(sinh, "sinh") X(cosh, "cosh") X(tanh, "tanh") X(log, "log") X(ln, "ln") X(exp, "exp")                             \
+  X(sinh, "sinh") X(cosh, "cosh") X(tanh, "tanh") X(coth, "coth") X(log, "log") X(lg, "lg") X(ln, "ln") X(exp, "exp") \
   X(abs, "abs") X(norm, "norm") X(floor, "floor") X(ceil, "ceil")                                                     \
   X(factorial, "factorial") X(double_factorial, "double-factorial") X(binomial, "binomial")                           \
   X(gcd, "gcd") X(lcm, "lcm") X(max, "max") X(min, "min") X(mod, "mod")                                               \
@@ -106,8 +107,8 @@ constexpr uint8_t kLeftClosed = 1, kRightClosed = 2;
 namespace relation {
 constexpr char kEqual = '=', kNotEqual = '!', kLess = '<', kLessEqual = 'l', kGreater = '>', kGreaterEqual = 'g',
                kApproximately = '~', kIn = 'e', kNotIn = 'n', kSubset = 's', kCongruent = 'c', kSimilar = 'm',
-               kDivides = 'd', kArrow = 'a', kPerpendicular = 'p', kParallel = 'q', kImplies = 'i', kEquivalent = 'b',
-               kTwoWay = 'r';
+               kSameShape = 'k', kDivides = 'd', kArrow = 'a', kPerpendicular = 'p', kParallel = 'q', kImplies = 'i',
+               kEquivalent = 'b', kTwoWay = 'r';
 }
 
 struct Node {

@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "base/str.h"
-#include "verify/math/read/boxes.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/normalize.h"
-#include "verify/math/read/unit_table.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
@@ -35,8 +33,8 @@ bool goes_on_with_another(std::string_view rest, std::string_view sign) {
 std::string_view without_clause(std::string_view text) {
   size_t sign = text.starts_with('-') || text.starts_with("\\$") ? (text[0] == '-' ? 1 : 2) : 0;
   if (text.size() <= sign || !is_digit(text[sign])) return text;
-  constexpr std::string_view kClauses[] = {"because", "since", "as",      "so",     "not",   "which",
-                                           "thus",    "hence", "instead", "rather", "given", "considering"};
+  constexpr std::string_view kClauses = "because since as so not which thus hence instead rather given considering";
+  constexpr std::string_view kOther = "or but no wait actually maybe either sorry perhaps however if unless otherwise";
   std::string_view before;
   for (size_t i = sign; i < text.size();) {
     size_t end = i;
@@ -44,7 +42,12 @@ std::string_view without_clause(std::string_view text) {
     std::string_view word = text.substr(i, end - i);
     bool apart = i > 0 && (text[i - 1] == ' ' || text[i - 1] == ',');
     bool verb = before == "is" || before == "are" || before == "was" || before == "do" || before == "does";
-    if (apart && !verb && among(kClauses, word)) {
+    bool comma = word.size() > 1 && i > 1 && trim(text.substr(0, i)).ends_with(',');  // 72, in total; 72 clips, and he
+    size_t next = std::min(text.find_first_not_of(' ', end), text.size() - 1);
+    bool sentence = comma && !in_words(kOther, word) && !(conjunction(word) != '\0' && !is_letter(text[next]));
+    bool sum = i > 1 && text[i] == '(' && text[i - 1] == ' ' && text.find_first_of("+*=\\", i) != kNone;  // 72 (70 + 2)
+    bool mark = (text[i] == '*' || text[i] == '_') && i + 1 < text.size() && text[i + 1] == text[i];  // __72__ clips
+    if (mark || sum || sentence || (apart && !verb && in_words(kClauses, word))) {
       std::string_view value = trim(text.substr(0, i));
       while (value.ends_with(',')) value = trim(value.substr(0, value.size() - 1));
       return value;
@@ -59,7 +62,7 @@ std::string_view without_clause(std::string_view text) {
 // with one.
 std::string_view sentence_after(std::string_view text, size_t begin) {
   text = text.substr(begin);
-  size_t start = text.find_first_not_of(" \t:*=\n");
+  size_t start = text.find_first_not_of(" \t:*_=\n");
   if (start == kNone) return {};
   text.remove_prefix(start);
   if (text.starts_with("$")) {
@@ -82,7 +85,7 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
     }
   }
   text = trim(text.substr(0, end));
-  while (!text.empty() && (text.back() == '*' || text.back() == '.')) text.remove_suffix(1);
+  while (!text.empty() && std::string_view("*_.").find(text.back()) != kNone) text.remove_suffix(1);
   return trim(text);
 }
 
@@ -215,6 +218,18 @@ std::string_view word_before(std::string_view text, size_t end) {
   return text.substr(begin, end - begin);
 }
 
+// "less than 7", "anything but 7", "is not 7": the words before the value make another answer of it.
+bool is_denied(std::string_view text, std::string_view value) {
+  std::string_view before = trim(text.substr(0, static_cast<size_t>(value.data() - text.data())));
+  if (before.ends_with("\u4e0d\u662f")) return true;  // is not, in Chinese
+  while (before.ends_with('$') || before.ends_with("\\(")) before = trim(before.substr(0, before.size() - 1));
+  if (before.empty() || !is_letter(before.back())) return false;
+  std::string_view last = word_before(before, before.size());
+  std::string_view second = word_before(before, static_cast<size_t>(last.data() - before.data()));
+  return in_words("than not but except least most under below above never", lower_case(last)) ||
+         lower_case(second) == "not";
+}
+
 // -1 for words that are no numeral: eight, twenty-five.
 int numeral(std::string_view word) {
   std::string low = lower_case(word);
@@ -232,17 +247,13 @@ std::string_view last_numeral(std::string_view text) {
   if (text.size() > kSentence) text.remove_prefix(text.size() - kSentence);
   while (!text.empty() && !is_letter(text.back())) text.remove_suffix(1);
   if (size_t stop = text.find_last_of(".!?:\n"); stop != kNone) text.remove_prefix(stop + 1);
-  constexpr std::string_view kBefore[] = {"or",       "and",     "to",    "not",   "minus", "negative",
-                                          "point",    "hundred", "times", "than",  "least", "most",
-                                          "thousand", "million", "plus",  "half",  "of",    "under",
-                                          "over",     "between", "no",    "dozen", "below", "above"};
-  constexpr std::string_view kBehind[] = {"hundred", "thousand", "million", "billion",  "dozen",  "half",    "halves",
-                                          "third",   "thirds",   "quarter", "quarters", "fourth", "fourths", "fifth",
-                                          "fifths",  "percent",  "point",   "and",      "or",     "tenth",   "tenths",
-                                          "times",   "to",       "more",    "less",     "plus",   "minus",   "over",
-                                          "sixth",   "sixths",   "eighth",  "eighths"};
-  constexpr std::string_view kVerbs[] = {"has",   "have", "had",    "is",   "are",    "was",
-                                         "needs", "gets", "leaves", "only", "exactly"};
+  constexpr std::string_view kBefore =
+      "or and to not minus negative point hundred times than least most thousand million plus half of under over "
+      "between no dozen below above";
+  constexpr std::string_view kBehind =
+      "half halves third thirds quarter quarters fourth fourths percent point and or times to more less plus minus "
+      "over";
+  constexpr std::string_view kVerbs = "has have had is are was needs gets leaves only exactly";
   std::string behind;
   for (size_t end = text.size();;) {
     std::string_view word = word_before(text, end);
@@ -251,8 +262,9 @@ std::string_view last_numeral(std::string_view text) {
     if (numeral(word) >= 0) {
       std::string before = lower_case(word_before(text, begin));
       bool one = lower_case(word) == "one";
-      if (one && !among(kVerbs, before)) return {};
-      bool changed = among(kBefore, before) || among(kBehind, behind) || numeral(before) >= 0;
+      if (one && !in_words(kVerbs, before)) return {};
+      bool changed = in_words(kBefore, before) || in_words(kBehind, behind) || multiplier(behind) != nullptr ||
+                     numeral(before) >= 0 || is_denied(text, word);
       return changed ? std::string_view() : word;
     }
     behind = lower_case(word);
@@ -266,7 +278,8 @@ std::string_view last_value(std::string_view text, const char*& how) {
   std::string_view formula = last_formula(text, end);
   std::string_view number = last_number(formula.empty() ? text : text.substr(end));
   how = number.empty() ? "last formula" : "last number";
-  return number.empty() ? formula : number;
+  std::string_view value = number.empty() ? formula : number;
+  return !value.empty() && is_denied(text, value) ? std::string_view() : value;
 }
 
 // Prose around a value: begins with a word and has at least two of three letters or more outside of formulas.
@@ -373,6 +386,9 @@ Extracted extract_answer(std::string_view response, Extract mode) {
     bool no_box = !inside.found && std::string_view(inside.how) == "no box";
     return no_box ? Extracted{false, {}, "no box inside the last <answer>"} : inside;
   }
+  // Thoughts that the template opened: what the model closes them with ends them.
+  size_t thoughts = response.rfind("</think>");
+  if (thoughts != kNone && response.find("<think>") == kNone) response.remove_prefix(thoughts + 8);
   Extracted boxed = from_box(response, mode == Extract::lenient);
   bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
   return has_box || mode == Extract::strict ? boxed : lenient(response);

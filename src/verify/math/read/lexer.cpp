@@ -380,6 +380,7 @@ bool Lexer::scan_plain_command(const Command& command, std::string_view name) {
     case Meaning::op:
       pending_style_ = false;
       push_symbol(static_cast<char>(command.value));
+      tokens_.back().exponent = name == "times";
       return true;
     case Meaning::relation:
       push({.kind = TokenKind::relation, .symbol = static_cast<char>(command.value)});

@@ -30,7 +30,7 @@ struct Token {
   char symbol = 0;
   bool space_before = false;
   bool grouped = false;  // number: thousands separators were taken out; word: the whole of one \text{..}
-  int32_t exponent = 0;  // number: of 3.2e-5; based: the base
+  int32_t exponent = 0;  // number: of 3.2e-5; based: the base; 1 of \times
   int32_t repeat = 0;    // number: repeating decimals
   std::string_view text;
   const Command* command = nullptr;

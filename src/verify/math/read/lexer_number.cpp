@@ -94,7 +94,8 @@ bool Lexer::take_groups(size_t& end, size_t begin) {
 bool Lexer::take_decimals(size_t& end, bool grouped) {
   std::string_view rest = std::string_view(buffer_).substr(end);
   bool comma = !grouped && rest.starts_with("{,}") && is_digit(at(end + 3));
-  bool repeating = rest.starts_with(".\\overline{");
+  bool repeating = rest.starts_with(".\\overline{") || (rest.starts_with(".(") && is_digit(at(end + 2))) ||
+                   (rest.starts_with(".\\dot") && (is_digit(at(end + 5)) || is_digit(at(end + 6))));
   if (!comma && !repeating && (at(end) != '.' || !is_digit(at(end + 1)))) return false;
   digits_.push_back('.');
   end += comma ? 3 : 1;
@@ -109,17 +110,27 @@ bool Lexer::take_decimals(size_t& end, bool grouped) {
   return true;
 }
 
-// How many decimals repeat: 0.1\overline{6}.
+// How many decimals repeat: 0.1\overline{6}, 0.1\dot{6}, 0.\dot{1}4\dot{2}, 0.(3).
 int32_t Lexer::take_period(size_t& end) {
   std::string_view rest = std::string_view(buffer_).substr(end);
-  if (!rest.starts_with("\\overline{") && !rest.starts_with("\\bar{")) return 0;
-  size_t open = buffer_.find('{', end), to = open + 1;
-  while (is_digit(at(to))) ++to;
-  if (at(to) != '}' || to == open + 1) return 0;
-  end = open + 1;
-  take_run(end);
-  ++end;
-  return static_cast<int32_t>(to - open - 1);
+  bool dotted = rest.starts_with("\\dot");
+  auto group = [&](size_t from) {  // the end of {6} or 6 at `from`, kNone for anything else
+    char close = at(from) == '{' ? '}' : at(from) == '(' ? ')' : '\0';
+    size_t to = from + (close != '\0'), first = to;
+    while (is_digit(at(to)) && (close != '\0' || to == first)) ++to;
+    return to == first || (close != '\0' && at(to) != close) ? kNone : to + (close != '\0');
+  };
+  bool bracket = rest.starts_with("(") && at(end - 1) == '.';
+  if (!dotted && !bracket && !rest.starts_with("\\overline{") && !rest.starts_with("\\bar{")) return 0;
+  size_t begin = digits_.size(), to = group(dotted ? end + 4 : bracket ? end : buffer_.find('{', end));
+  if (to == kNone) return 0;
+  size_t more = to;
+  while (dotted && is_digit(at(more))) ++more;
+  if (size_t last = group(more + 4); dotted && last != kNone && buffer_.compare(more, 4, "\\dot") == 0) to = last;
+  for (; end < to; ++end) {
+    if (is_digit(at(end))) digits_.push_back(at(end));
+  }
+  return static_cast<int32_t>(digits_.size() - begin);
 }
 
 // 3.2e-5, and "2e-3" too, which is hardly ever a difference.

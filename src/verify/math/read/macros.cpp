@@ -37,21 +37,21 @@ constexpr CommandGroup kCommandGroups[] = {
     {op, '*', "times cdot ast bullet cdotp star"}, {op, '/', "div slash"}, {op, 'P', "pm"}, {op, 'M', "mp"},
     {op, 'U', "cup bigcup cupdot sqcup"}, {op, 'N', "cap bigcap"}, {op, 'D', "setminus smallsetminus backslash"},
     {op, ':', "colon"}, {op, '\'', "prime"}, {op, ',', "comma"}, {op, 'O', "lor vee"}, {op, 'A', "land wedge And"},
-    {op, '-', "minus"}, {op, '+', "plus oplus"}, {op, '|', "mid vert"}, {op, 'V', "Vert"}, {op, '^', "sp"},
+    {op, '-', "minus"}, {op, '+', "plus"}, {op, '|', "mid vert"}, {op, 'V', "Vert"}, {op, '^', "sp"},
     {op, '_', "sb"}, {op, '[', "lbrack"}, {op, ']', "rbrack"}, {op, '(', "lparen"}, {op, ')', "rparen"},
     {op, '%', "percent"},
     {root, 0, "surd sqrt"},
     {relation, 'l', "le leq leqslant leqq"}, {relation, 'g', "ge geq geqslant geqq"}, {relation, '<', "lt"},
     {relation, '>', "gt"}, {relation, '!', "ne neq"}, {relation, '=', "eq triangleq coloneqq"},
     {relation, '~', "approx simeq doteq approxeq"}, {relation, 'e', "in"}, {relation, 'n', "notin"},
-    {relation, 's', "subset subseteq"}, {relation, 'c', "equiv"}, {relation, 'm', "cong sim propto"},
+    {relation, 's', "subset subseteq"}, {relation, 'c', "equiv"}, {relation, 'm', "sim propto"}, {relation, 'k', "cong"},
     {relation, 'a', "to rightarrow longrightarrow mapsto"}, {relation, 'p', "perp"},
     {relation, 'q', "parallel"}, {relation, 'i', "Rightarrow implies Longrightarrow"},
     {relation, 'b', "iff Leftrightarrow"}, {relation, 'r', "leftrightarrow"}, {relation, 'd', "divides"},
     {greek, 0,
      "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
      "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega Upsilon ell hbar "
-     "partial nabla aleph imath jmath mho wp square Box diamond"},
+     "partial nabla aleph imath jmath mho wp square Box diamond oplus"},
     {Meaning::constant, id(Constant::pi), "pi"}, {Meaning::constant, id(Constant::infinity), "infty infin"},
     {Meaning::constant, id(Constant::empty_set), "emptyset oslash varnothing"},
     {Meaning::constant, id(Constant::reals), "R reals"}, {Meaning::constant, id(Constant::integers), "Z"},
@@ -59,12 +59,12 @@ constexpr CommandGroup kCommandGroups[] = {
     {Meaning::constant, id(Constant::complexes), "C"},
     {function, id(Function::sin), "sin"}, {function, id(Function::cos), "cos"}, {function, id(Function::tan), "tan tg"},
     {function, id(Function::sec), "sec"}, {function, id(Function::csc), "csc cosec"},
-    {function, id(Function::cot), "cot ctg"}, {function, id(Function::arcsin), "arcsin"},
+    {function, id(Function::cot), "cot ctg cotg"}, {function, id(Function::arcsin), "arcsin"},
     {function, id(Function::arccos), "arccos"}, {function, id(Function::arctan), "arctan arctg"},
     {function, id(Function::arcsec), "arcsec"}, {function, id(Function::arccsc), "arccsc"},
-    {function, id(Function::arccot), "arccot"}, {function, id(Function::sinh), "sinh"},
-    {function, id(Function::cosh), "cosh"}, {function, id(Function::tanh), "tanh"},
-    {function, id(Function::log), "log lg"}, {function, id(Function::ln), "ln"}, {function, id(Function::exp), "exp"},
+    {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh"},
+    {function, id(Function::cosh), "cosh"}, {function, id(Function::tanh), "tanh"}, {function, id(Function::coth), "coth"},
+    {function, id(Function::log), "log"}, {function, id(Function::lg), "lg"}, {function, id(Function::ln), "ln"}, {function, id(Function::exp), "exp"},
     {function, id(Function::gcd), "gcd"}, {function, id(Function::lcm), "lcm"}, {function, id(Function::max), "max"},
     {function, id(Function::min), "min"}, {function, id(Function::real_part), "Re"},
     {function, id(Function::imaginary_part), "Im"}, {function, id(Function::arg), "arg"},
@@ -121,7 +121,7 @@ constexpr Letter kLetters[] = {
     {0x2000, " "}, {0x2001, " "}, {0x2002, " "}, {0x2003, " "}, {0x2004, " "}, {0x2005, " "}, {0x2006, " "}, {0x2007, " "},
     {0x2008, " "}, {0x2009, " "}, {0x200a, " "}, {0x200b, ""}, {0x200c, ""}, {0x200d, ""}, {0x2010, "-"}, {0x2011, "-"},
     {0x2012, "-"}, {0x2013, "-"}, {0x2014, "-"}, {0x2016, "\\Vert "}, {0x2018, "'"}, {0x2019, "'"}, {0x201c, ""}, {0x201d, ""},
-    {0x2022, "\\cdot "}, {0x2026, "\\ldots "}, {0x202f, " "}, {0x2032, "'"}, {0x2033, "''"}, {0x2044, "/"}, {0x2060, ""},
+    {0x2022, "\\cdot "}, {0x2030, "\\text{ permille }"}, {0x2026, "\\ldots "}, {0x202f, " "}, {0x2032, "'"}, {0x2033, "''"}, {0x2044, "/"}, {0x2060, ""},
     {0x2061, ""}, {0x2062, ""}, {0x2063, ","}, {0x2070, "^{0}"}, {0x2074, "^{4}"}, {0x2075, "^{5}"}, {0x2076, "^{6}"},
     {0x2077, "^{7}"}, {0x2078, "^{8}"}, {0x2079, "^{9}"}, {0x207a, "^{+}"}, {0x207b, "^{-}"}, {0x207f, "^{n}"},
     {0x2080, "_{0}"}, {0x2081, "_{1}"}, {0x2082, "_{2}"}, {0x2083, "_{3}"}, {0x2084, "_{4}"}, {0x2085, "_{5}"},
@@ -156,35 +156,36 @@ struct Word {
   int value;
 };
 // clang-format off
+// Beside the commands of functions, which are understood as words, too.
 constexpr Word kFunctionWords[] = {
-    {"sin", id(Function::sin)}, {"cos", id(Function::cos)}, {"tan", id(Function::tan)}, {"sec", id(Function::sec)},
-    {"csc", id(Function::csc)}, {"cot", id(Function::cot)}, {"arcsin", id(Function::arcsin)},
-    {"arccos", id(Function::arccos)}, {"arctan", id(Function::arctan)}, {"asin", id(Function::arcsin)},
-    {"acos", id(Function::arccos)}, {"atan", id(Function::arctan)}, {"arccot", id(Function::arccot)},
-    {"arcsec", id(Function::arcsec)}, {"arccsc", id(Function::arccsc)}, {"sinh", id(Function::sinh)},
-    {"cosh", id(Function::cosh)}, {"tanh", id(Function::tanh)}, {"log", id(Function::log)}, {"lg", id(Function::log)},
-    {"ln", id(Function::ln)}, {"exp", id(Function::exp)}, {"sqrt", id(Function::sqrt)}, {"abs", id(Function::abs)},
-    {"gcd", id(Function::gcd)}, {"lcm", id(Function::lcm)}, {"max", id(Function::max)}, {"min", id(Function::min)},
-    {"floor", id(Function::floor)}, {"ceil", id(Function::ceil)}, {"sgn", id(Function::sign)},
-    {"cbrt", id(Function::root)}, {"binom", id(Function::binomial)}, {"Re", id(Function::real_part)},
-    {"Im", id(Function::imaginary_part)},
+    {"asin", id(Function::arcsin)}, {"acos", id(Function::arccos)}, {"atan", id(Function::arctan)},
+    {"sqrt", id(Function::sqrt)}, {"floor", id(Function::floor)}, {"ceil", id(Function::ceil)},
+    {"cbrt", id(Function::root)}, {"binom", id(Function::binomial)},
 };
 // clang-format on
-
-constexpr Word kNumberWords[] = {
-    {"zero", 0},      {"one", 1},       {"two", 2},       {"three", 3},    {"four", 4},     {"five", 5},
-    {"six", 6},       {"seven", 7},     {"eight", 8},     {"nine", 9},     {"ten", 10},     {"eleven", 11},
-    {"twelve", 12},   {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17},
-    {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20},   {"thirty", 30},  {"forty", 40},   {"fifty", 50},
-    {"sixty", 60},    {"seventy", 70},  {"eighty", 80},   {"ninety", 90},
-};
 
 constexpr Word kConjunctions[] = {
     {"and", 'a'}, {"And", 'a'}, {"AND", 'a'}, {"et", 'a'}, {"und", 'a'},  {"\u00e9s", 'a'},
     {"or", 'o'},  {"Or", 'o'},  {"OR", 'o'},  {"ou", 'o'}, {"oder", 'o'}, {"vagy", 'o'},
 };
 
-constexpr Word kPowerWords[] = {{"hundred", 2}, {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12}};
+// What words behind a number make of it: so many powers of ten, a factor, a divisor.
+// clang-format off
+constexpr Multiplier kMultipliers[] = {
+    {"tens", 1}, {"hundred", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
+    {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"tenth deci", -1}, {"hundredth centi", -2},
+    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"dozen", 0, "12"}, {"score", 0, "20"},
+    {"gross", 0, "144"}, {"fifth", 0, "1", "5"}, {"sixth", 0, "1", "6"}, {"seventh", 0, "1", "7"},
+    {"eighth", 0, "1", "8"}, {"ninth", 0, "1", "9"},
+};
+
+constexpr Word kNumberWords[] = {
+    {"zero", 0}, {"one", 1}, {"two", 2}, {"three", 3}, {"four", 4}, {"five", 5}, {"six", 6}, {"seven", 7}, {"eight", 8},
+    {"nine", 9}, {"ten", 10}, {"eleven", 11}, {"twelve", 12}, {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15},
+    {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20}, {"thirty", 30},
+    {"forty", 40}, {"fifty", 50}, {"sixty", 60}, {"seventy", 70}, {"eighty", 80}, {"ninety", 90},
+};
+// clang-format on
 
 template <class Table>
 const Word* find(const Table& table, std::string_view word) {
@@ -217,6 +218,8 @@ std::string_view latex_of(char32_t code_point) {
 
 std::optional<Function> find_function(std::string_view word) {
   const Word* at = find(kFunctionWords, word);
+  const Command* command = at == nullptr ? find_command(word) : nullptr;
+  if (command != nullptr && command->meaning == Meaning::function) return static_cast<Function>(command->value);
   return at ? std::optional(static_cast<Function>(at->value)) : std::nullopt;
 }
 
@@ -230,10 +233,13 @@ int number_word(std::string_view word) {
   return at ? at->value : -1;
 }
 
-int power_word(std::string_view word) {
-  if (word.ends_with('s')) word.remove_suffix(1);
-  const Word* at = find(kPowerWords, word);
-  return at ? at->value : 0;
+const Multiplier* multiplier(std::string_view word) {
+  for (std::string_view name : {word, word.substr(0, word.size() - (word.ends_with('s') && word != "scores"))}) {
+    for (const Multiplier& row : kMultipliers) {
+      if (in_words(row.words, name)) return &row;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace ucas::math

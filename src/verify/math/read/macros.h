@@ -64,7 +64,33 @@ char conjunction(std::string_view word);
 // "three" is 3, "twenty" 20; -1 otherwise.
 int number_word(std::string_view lower_case);
 
-// "million" is 6; 0 otherwise.
-int power_word(std::string_view lower_case);
+// million, dozen, tenths, milli: a power of ten, else a factor or a divisor; nullptr for other words.
+struct Multiplier {
+  std::string_view words;
+  int power;
+  std::string_view times = "1", over = "1";
+};
+const Multiplier* multiplier(std::string_view lower_case);
+
+// Units of measure: what each is in base units, exactly.
+
+struct Unit {
+  std::string_view name;       // as written, singular
+  std::string_view dimension;  // in base units: "m", "kg m^2 s^-2"
+  std::string_view numerator;  // of the factor to base units; digits, perhaps with a point
+  std::string_view denominator = "1";
+};
+
+// What a unit node of an angle in radians says; beside other units (rad/s) a radian is 1.
+constexpr std::string_view kRadian = "radian";
+
+// One of the base units that dimensions are made of: "m", "kg", "dollar"; other words of a unit are what is counted.
+bool is_base_unit(std::string_view name);
+
+// nullptr: not a known unit. Plurals and the usual capitals are understood.
+const Unit* find_unit(std::string_view word);
+
+// Words that change a number, offer another or begin a clause: never a unit.
+bool never_unit(std::string_view lower_case);
 
 }  // namespace ucas::math

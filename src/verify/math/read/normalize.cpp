@@ -1,4 +1,4 @@
-#include "verify/math/read/normalize.h"
+#include "verify/math/read/parser.h"
 
 #include <algorithm>
 #include <vector>

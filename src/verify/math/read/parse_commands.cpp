@@ -112,7 +112,23 @@ NodeId Parser::fraction() {
   if (top == kNoNode) return fail("a numerator is missing");
   NodeId bottom = argument(true);
   if (bottom == kNoNode) return fail("a denominator is missing");
-  return make(Kind::quotient, {top, bottom});
+  return quotient(top, bottom);
+}
+
+// dy, \partial f, d^2 y; `alone`: d of \frac{d}{dx}, too.
+bool Parser::is_differential(NodeId node, bool alone) const {
+  bool product = kind(node) == Kind::product;
+  if (!product && !alone) return false;
+  if (product) node = tree_.child(node, 0);
+  if (kind(node) == Kind::power) node = tree_.child(node, 0);
+  return kind(node) == Kind::symbol && (tree_.text(node) == "d" || tree_.text(node) == "partial");
+}
+
+// \frac{dy}{dx} is a name: its d is no factor.
+NodeId Parser::quotient(NodeId top, NodeId bottom) {
+  if (failed_) return kNoNode;
+  if (!is_differential(top, true) || !is_differential(bottom, false)) return make(Kind::quotient, {top, bottom});
+  return symbol(str(to_string(tree_, top), "/", to_string(tree_, bottom)));
 }
 
 NodeId Parser::root() {
@@ -181,6 +197,7 @@ NodeId Parser::function_call(Function function) {
   bool trigonometric = function >= Function::sin && function <= Function::cot;
   NodeId base = kNoNode, exponent = kNoNode;
   if (function == Function::root) base = number("3");  // cbrt
+  if (function == Function::lg) base = number("10"), function = Function::log;
   while (!failed_ && (is_symbol('_') || is_symbol('^'))) {
     bool upper = is_symbol('^');
     if (!upper && function != Function::log) return fail("an index of a function");
@@ -290,6 +307,30 @@ void Parser::drop_marks_of_line() {
   }
 }
 
+// "if n is even" behind a value of cases, as text; kNoNode without failing where a formula stands.
+NodeId Parser::condition_in_words() {
+  if (peek().kind == TokenKind::word && in_words("if when for where", lower_case(peek().text))) advance();
+  size_t end = at_;
+  bool words = false;
+  for (int depth = 0; tokens_[end].kind != TokenKind::end && tokens_[end].kind != TokenKind::row; ++end) {
+    const Token& token = tokens_[end];
+    bool symbol = token.kind == TokenKind::symbol;
+    if (symbol) depth += token.symbol == '{' ? 1 : token.symbol == '}' ? -1 : 0;
+    bool closes = token.kind == TokenKind::command && token.command->meaning == Meaning::end;
+    if (depth == 0 && (closes || (symbol && token.symbol == '&'))) break;
+    words |= token.kind == TokenKind::word && token.text.size() > 1 && conjunction(token.text) == '\0' &&
+             (token.style == Style::text || token.style == Style::roman);
+  }
+  if (!words) return kNoNode;
+  auto verb = [](const Token& token) { return token.kind == TokenKind::word && in_words("is are", token.text); };
+  auto from = tokens_.begin() + static_cast<std::ptrdiff_t>(at_),
+       to = tokens_.begin() + static_cast<std::ptrdiff_t>(end);
+  to = tokens_.erase(std::remove_if(from, to, verb), to);  // "n is even", "n even"
+  NodeId text = text_of(at_, static_cast<size_t>(to - tokens_.begin()));
+  at_ = static_cast<size_t>(to - tokens_.begin());
+  return text;
+}
+
 // The cells up to \end and how many each row has; false after a failure.
 bool Parser::cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths) {
   size_t width = 0;
@@ -303,13 +344,10 @@ bool Parser::cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::ve
     }
     if (aligned && take_symbol('&')) continue;
     if (aligned) drop_marks_of_line();
-    if (cases && width == 1 && peek().kind == TokenKind::word) {
-      std::string word = lower_case(peek().text);
-      if (word == "if" || word == "when" || word == "for" || word == "where") advance();
-    }
+    NodeId cell = cases && width == 1 ? condition_in_words() : kNoNode;
     Items inner;
-    if (!items(inner)) return false;
-    NodeId cell = list_of(inner);
+    if (cell == kNoNode && !items(inner)) return false;
+    if (cell == kNoNode) cell = list_of(inner);
     if (cell == kNoNode) return false;
     cells.push_back(cell);
     ++width;

@@ -1,5 +1,6 @@
 // From the whole answer down to what stands on one side of a relation: lists, clauses, chains, words, ratios, sets.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/str.h"
@@ -9,16 +10,15 @@ namespace ucas::math {
 
 namespace {
 
-constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
+constexpr std::string_view kClauseWords = "where for if when with such given while as";
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
-constexpr std::string_view kAdverbs[] = {"only",   "thus",          "so",      "hence",   "therefore", "then",
-                                         "about",  "approximately", "roughly", "exactly", "around",    "nearly",
-                                         "almost", "approx",        "circa",   "ca",      "environ",   "etwa"};
-constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set", "final",
-                                              "value", "correct", "result",  "our",      "required",  "my",  "there"};
+constexpr std::string_view kAdverbs =
+    "only thus so hence therefore then about approximately roughly exactly around nearly approx circa ca environ "
+    "etwa";
+constexpr std::string_view kIntroduction =
+    "the answer answers solution solutions set final value correct result our required my there";
 // Behind "the" and in front of a verb: the ratio is 3:4.
-constexpr std::string_view kQuantities[] = {"ratio",  "number", "total",       "sum",   "area",
-                                            "volume", "length", "probability", "range", "perimeter"};
+constexpr std::string_view kQuantities = "ratio number total sum area volume length probability range perimeter";
 // The same in other languages, whole.
 constexpr std::string_view kFrames[] = {"il y a",
                                         "la r\u00e9ponse est",
@@ -32,19 +32,9 @@ constexpr std::string_view kFrames[] = {"il y a",
                                         "el resultado es",
                                         "a v\u00e1lasz"};
 // In front of a number in Chinese: in all, there are, the answer is.
-constexpr std::string_view kChineseFrames[] = {"\u5171",
-                                               "\u5171\u6709",
-                                               "\u4e00\u5171",
-                                               "\u4e00\u5171\u6709",
-                                               "\u603b\u5171",
-                                               "\u603b\u5171\u6709",
-                                               "\u5171\u8ba1",
-                                               "\u7b54\u6848\u662f",
-                                               "\u7b54\u6848\u4e3a",
-                                               "\u7b54\u6848",
-                                               "\u7ed3\u679c\u662f",
-                                               "\u7ed3\u679c\u4e3a",
-                                               "\u6709"};
+constexpr std::string_view kChineseFrames =
+    "\u5171 \u5171\u6709 \u4e00\u5171 \u4e00\u5171\u6709 \u603b\u5171 \u603b\u5171\u6709 \u5171\u8ba1 "
+    "\u7b54\u6848\u662f \u7b54\u6848\u4e3a \u7b54\u6848 \u7ed3\u679c\u662f \u7ed3\u679c\u4e3a \u6709";
 
 struct PhraseGroup {
   Constant constant;
@@ -133,6 +123,7 @@ bool Parser::connective(Items& out) {
     if (token.kind == TokenKind::symbol && token.symbol == ';') found = Connective::semicolon;
     if (token.kind == TokenKind::symbol && (token.symbol == 'O' || token.symbol == 'U')) found = Connective::conj_or;
     if (token.kind == TokenKind::symbol && (token.symbol == 'A' || token.symbol == '&')) found = Connective::conj_and;
+    out.logic |= token.kind == TokenKind::symbol && (token.symbol == 'A' || token.symbol == 'O');
     if (token.kind == TokenKind::row) found = Connective::semicolon;
     if (!any || static_cast<int>(found) > static_cast<int>(out.connective)) out.connective = found;
     any = true;
@@ -149,7 +140,7 @@ bool Parser::items(Items& out) {
   while (is_connective() && peek().kind != TokenKind::word && peek().kind != TokenKind::symbol) advance();
   while (!failed_) {
     if (!nodes.empty() && peek().kind == TokenKind::word && integer_clause(conditions)) {
-    } else if (!nodes.empty() && peek().kind == TokenKind::word && among(kClauseWords, lower_case(peek().text)) &&
+    } else if (!nodes.empty() && peek().kind == TokenKind::word && in_words(kClauseWords, lower_case(peek().text)) &&
                clause(conditions)) {
     } else {
       relation_seen_ = false;
@@ -157,14 +148,14 @@ bool Parser::items(Items& out) {
       if (node == kNoNode) return false;
       nodes.push_back(node);
       gaps.push_back(Connective::comma);
-      if (peek().kind == TokenKind::word && !is_connective() && among(kClauseWords, lower_case(peek().text))) {
+      if (peek().kind == TokenKind::word && !is_connective() && in_words(kClauseWords, lower_case(peek().text))) {
         if (!clause(conditions)) return fail("a clause that cannot be read"), false;
       }
     }
     if (take_symbol('.') && peek().kind == TokenKind::end) break;
     Items gap;
     if (!connective(gap)) break;
-    out.separated = true;
+    out.logic |= gap.logic;
     if (!gaps.empty()) gaps.back() = gap.connective;
     if (at_stop()) break;  // a trailing comma
   }
@@ -184,6 +175,7 @@ bool Parser::items(Items& out) {
     Connective outer = or_groups ? Connective::conj_or : Connective::semicolon;
     Items group;
     for (size_t i = 0; i < nodes.size() && !failed_; ++i) {
+      group.logic = out.logic;
       group.nodes.push_back(nodes[i]);
       if (i < gaps.size() && gaps[i] != outer) {
         group.connective = std::max(group.connective, gaps[i]);
@@ -227,7 +219,7 @@ NodeId Parser::list_of(Items& items) {
     nodes.push_back(node);
   }
   if (nodes.size() == 1) return nodes[0];
-  return make(Kind::list, items.connective, nodes);
+  return make(Kind::list, items.connective, nodes, {}, items.logic);
 }
 
 // P(x) = .. and (P(x), Q(x)) = .. make P and Q functions in all of the answer.
@@ -287,7 +279,7 @@ NodeId Parser::answer() {
 // How many tokens here say that an answer follows, in another language.
 size_t Parser::frame_length() const {
   if (peek().kind != TokenKind::word) return 0;
-  if (among(kChineseFrames, peek().text)) return peek(1).kind == TokenKind::number ? 1 : 0;
+  if (in_words(kChineseFrames, peek().text)) return peek(1).kind == TokenKind::number ? 1 : 0;
   for (std::string_view frame : kFrames) {
     size_t length = 0;
     bool fits = true;
@@ -302,7 +294,7 @@ size_t Parser::frame_length() const {
 
 void Parser::skip_noise() {
   size_t start = at_;
-  while (peek().kind == TokenKind::word && !at_stop(1) && among(kAdverbs, lower_case(peek().text))) {
+  while (peek().kind == TokenKind::word && !at_stop(1) && in_words(kAdverbs, lower_case(peek().text))) {
     advance();
     if (is_symbol('.') && !at_stop()) advance();  // approx.
   }
@@ -312,7 +304,7 @@ void Parser::skip_noise() {
     if (peek(i).kind != TokenKind::word) return false;
     std::string word = lower_case(peek(i).text);
     bool verb = is_word("is", i + 1) || is_word("are", i + 1);
-    return among(kIntroduction, word) || (i > 0 && verb && among(kQuantities, word));
+    return in_words(kIntroduction, word) || (i > 0 && verb && in_words(kQuantities, word));
   };
   while (introduces()) ++i;
   bool verb = is_word("is", i) || is_word("are", i);
@@ -335,6 +327,7 @@ NodeId Parser::item() {
   skip_noise();
   std::vector<NodeId> parts;
   std::string relations;
+  bool followed = false;
   NodeId first = operand();
   if (first == kNoNode) return kNoNode;
   parts.push_back(first);
@@ -346,6 +339,7 @@ NodeId Parser::item() {
     if (next == kNoNode) return kNoNode;
     bool follows = symbol == relation::kImplies || symbol == relation::kEquivalent;
     if (follows && !relations.empty()) {  // 2x = 10 \Rightarrow x = 5: what follows is the answer
+      followed = true;
       relations.clear();
       parts.assign(1, next);
       continue;
@@ -357,13 +351,14 @@ NodeId Parser::item() {
     parts.push_back(next);
   }
   if (failed_) return kNoNode;
-  if (parts.size() == 1) return parts[0];
+  if (parts.size() == 1) return followed ? fail("a value that follows from an equation") : parts[0];
   return make(Kind::relation, 0, parts, relations);
 }
 
 // "where k is an integer", "for n \ge 1": relations among the conditions. Puts everything back if it is none.
 bool Parser::clause(std::vector<NodeId>& conditions) {
-  while (peek().kind == TokenKind::word && (among(kClauseWords, lower_case(peek().text)) || is_word("that"))) advance();
+  while (peek().kind == TokenKind::word && (in_words(kClauseWords, lower_case(peek().text)) || is_word("that")))
+    advance();
   if (integer_clause(conditions)) return true;
   Items inner;
   if (!items(inner)) return false;
@@ -503,8 +498,11 @@ NodeId Parser::phrase() {
       break;
     if (i == 1 && is_symbol('_', i)) return indexed_word();
     if (token.kind != TokenKind::word && !hyphen) return kNoNode;
-    if (i > 0 && among(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
+    if (i > 0 && in_words(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
   }
+  bool label = peek(i).kind == TokenKind::relation || is_symbol(':', i);
+  constexpr std::string_view kDenials = "not never neither except excluding without but unless false wrong incorrect";
+  if (label && in_words(kDenials, lower_case(first.text))) return fail("a denial");
   size_t begin = at_, end = at_ + i;
   NodeId node = text_of(begin, end);
   if (node == kNoNode) return kNoNode;
@@ -542,11 +540,13 @@ NodeId Parser::ratio() {
     if (next == kNoNode) return fail("a part of a ratio is missing");
     parts.push_back(next);
   }
-  // 12:30, perhaps a time, whose last part may have PM or p.m. behind it.
+  // 12:30 is a time, whose last part may have PM or p.m. behind it, unless it may be a ratio in lowest terms.
   bool last_half = kind(parts.back()) == Kind::ratio;
-  std::string_view minutes = kind(parts[1]) == Kind::number ? tree_.text(parts[1]) : std::string_view();
-  bool time = last_half || (parts.size() <= 3 && kind(parts[0]) == Kind::number && tree_.text(parts[0]).size() <= 2 &&
-                            minutes.size() == 2 && minutes[0] < '6' && minutes[1] != '.');
+  auto digits = [&](size_t k) { return integer_literal(parts[k]) ? tree_.text(parts[k]) : std::string_view(); };
+  auto value = [&](size_t k) { return std::stoi(std::string(digits(k))); };
+  bool clock = parts.size() <= 3 && !digits(0).empty() && digits(0).size() <= 2 && digits(1).size() == 2 &&
+               digits(1)[0] < '6' && value(0) < 25;
+  bool time = last_half || (clock && (digits(1)[0] == '0' || std::gcd(value(0), value(1)) > 1));
   std::string half;
   if (last_half) {
     half = tree_.text(parts.back());

@@ -20,9 +20,9 @@ bool looks_like_word(std::string_view run) {
   if (!ascii) return true;
   if (run.size() < 3) return run == "no" || run == "No" || run == "NO";
   std::string low = lower_case(run);
-  constexpr std::string_view kShort[] = {"yes", "odd", "one", "two", "six", "ten", "all", "any", "not",  "red",
-                                         "the", "for", "and", "are", "has", "can", "may", "set", "even", "none"};
-  if (std::find(std::begin(kShort), std::end(kShort), low) != std::end(kShort)) return true;
+  constexpr std::string_view kShort =
+      "yes odd one two six ten all any not red the for and are has can may set even none";
+  if (in_words(kShort, low)) return true;
   if (run.size() == 3) return false;
   bool capitals = std::all_of(run.begin(), run.end(), is_upper);
   bool vowel = low.find_first_of("aeiou") != std::string::npos;
@@ -171,7 +171,8 @@ NodeId Parser::stuck_function() {
   std::string_view run = token.text;
   for (size_t length = std::min<size_t>(6, run.size() - 1); length >= 2; --length) {
     auto function = find_function(run.substr(0, length));
-    if (!function || run.size() - length > 2 || *function == Function::real_part ||
+    bool product = run.substr(0, length) == "tg" && token.style == Style::math;
+    if (!function || product || run.size() - length > 2 || *function == Function::real_part ||
         *function == Function::imaginary_part || *function == Function::max || *function == Function::min) {
       continue;
     }
@@ -187,9 +188,16 @@ NodeId Parser::stuck_function() {
 NodeId Parser::named_run() {
   const Token& token = current();
   std::string_view run = token.text;
-  if (auto function = find_function(run)) {
+  bool product = run == "tg" && token.style == Style::math;
+  if (auto function = find_function(run); function && !product) {
     advance();
     return function_call(*function);
+  }
+  if (run.size() > 2 && std::all_of(run.begin(), run.end(), is_upper) && run != "INF") {  // a word: its order counts
+    std::string word(run);
+    advance();
+    NodeId value = words_value(lower_case(word));
+    return value != kNoNode || failed_ ? value : symbol_named(word);
   }
   if (run == "pi" || run == "Pi" || run == "PI") {
     advance();
@@ -228,6 +236,11 @@ NodeId Parser::set_of_numbers(char letter) {
 // C_{10}^{3} and C^3_{10}, the binomial of two numerals behind the letter; kNoNode without failing for other indices,
 // of which C_2^2 is one: the square of a constant.
 NodeId Parser::combination() {
+  bool call = is_symbol('(') && peek(1).kind == TokenKind::number && is_symbol(',', 2) &&
+              peek(3).kind == TokenKind::number && is_symbol(')', 4);
+  if (call && peek(1).text.find('.') == kNone && peek(1).text.size() >= peek(3).text.size()) {  // C(10, 3)
+    return function_call(Function::binomial);
+  }
   int values[2] = {-1, -1};  // below, above
   size_t i = 0;
   for (int k = 0; k < 2; ++k) {
@@ -247,6 +260,16 @@ NodeId Parser::combination() {
   advance(i);
   note("C with two numerals read as a binomial");
   NodeId from = number(str(n)), taken = number(str(k));
+  return make(Kind::call, {from, taken}, Function::binomial);
+}
+
+// {}^{10}C_3 and {}_{10}C_3.
+NodeId Parser::scripted_combination() {
+  advance();
+  NodeId from = argument(false);
+  if (from == kNoNode || !is_word("C") || !is_symbol('_', 1)) return fail("an exponent without a base");
+  advance(2);
+  NodeId taken = argument(false);
   return make(Kind::call, {from, taken}, Function::binomial);
 }
 
@@ -275,12 +298,13 @@ NodeId Parser::letter_atom() {
   return symbol_named(std::string(1, letter));
 }
 
-// BC behind AB/: the letters of a segment belong together; kNoNode without failing for anything else.
-NodeId Parser::segment() {
+// BC behind AB/ and dx behind dy/: the letters of a segment belong together; kNoNode without failing for anything else.
+NodeId Parser::segment(NodeId above) {
   const Token& token = peek();
-  bool capitals = token.kind == TokenKind::word && !token.grouped && token.text.size() == 2 &&
-                  std::all_of(token.text.begin(), token.text.end(), is_upper);
-  if (!capitals || peek(1).kind == TokenKind::word) return kNoNode;
+  bool pair = token.kind == TokenKind::word && !token.grouped && token.text.size() == 2 &&
+              (std::all_of(token.text.begin(), token.text.end(), is_upper) ||
+               (token.text[0] == 'd' && above != kNoNode && is_differential(above, true)));
+  if (!pair || peek(1).kind == TokenKind::word) return kNoNode;
   NodeId first = symbol(token.text.substr(0, 1)), second = symbol(token.text.substr(1));
   advance();
   return make(Kind::product, {first, second});

@@ -39,17 +39,16 @@ NodeId Parser::sum() {
     first = false;
     NodeId next = term();
     if (next == kNoNode) return fail("a term is missing");
-    if (sign == '-' && terms.empty() && tree_[next].is(Function::mod)) {  // -4 mod 7
-      next = make(Kind::call, {make(Kind::negate, {tree_.child(next, 0)}), tree_.child(next, 1)}, Function::mod);
-    } else if (sign == '-') {
-      next = make(Kind::negate, {next});
-    }
+    if (sign == '-') next = make(Kind::negate, {next});
     if (sign == 'P' || sign == 'M') next = make(Kind::plus_minus, {next}, uint8_t{sign == 'M'});
     terms.push_back(next);
   }
+  NodeId total = failed_ ? kNoNode : lift_unit(terms);
+  // -4 mod 7, x + 1 \bmod 3
+  bool modulo = is_command(Meaning::modulus) || (peek().kind == TokenKind::word && lower_case(peek().text) == "mod");
+  if (total != kNoNode && modulo) total = modulus(total);
   leave();
-  if (failed_) return kNoNode;
-  return lift_unit(terms);
+  return total;
 }
 
 NodeId Parser::signed_factor() {
@@ -173,7 +172,7 @@ struct Parser::TermReader {
   Step word();
   void drop_braces_of_unit();
   Step unit_in_brackets();
-  Step number_word(std::string_view word);
+  Step number_word(const Token& token);
   Step behind_measure();
   Step neighbour();
   bool numeric() const { return p.kind(factors.back()) == Kind::number; }
@@ -204,11 +203,17 @@ Parser::TermReader::Step Parser::TermReader::mixed_number() {
 
 // * / mod
 Parser::TermReader::Step Parser::TermReader::operation() {
-  if (p.take_symbol('*')) {
+  if (p.is_symbol('*')) {
+    bool cross = p.current().exponent == 1 && p.kind(factors.back()) == Kind::symbol;
+    p.advance();
+    cross = cross && (p.is_command(Meaning::dressed) || p.peek().style == Style::bold ||
+                      p.tree_.text(factors.back()) == "nabla");
     NodeId next = p.signed_factor();
     if (next == kNoNode) return refuse("a factor is missing");
     NodeId one = factors.size() == 1 ? p.scientific(factors[0], next) : kNoNode;
-    if (one != kNoNode) {
+    if (cross) {  // of vectors: the order counts
+      factors.back() = p.make(Kind::call, {factors.back(), next}, Function::user, "cross");
+    } else if (one != kNoNode) {
       factors[0] = one;
     } else {
       factors.push_back(next);
@@ -218,14 +223,13 @@ Parser::TermReader::Step Parser::TermReader::operation() {
   }
   if (p.is_symbol('/')) {
     p.advance();
-    NodeId left = product(), right = p.segment();
+    NodeId left = product(), right = p.segment(left);
     if (right == kNoNode && !p.failed()) right = p.signed_factor();
     if (right == kNoNode) return refuse("a divisor is missing");
     literal = false;
-    return replace(p.make(Kind::quotient, {left, right}));
+    return replace(p.quotient(left, right));
   }
-  if (p.is_command(Meaning::modulus)) return replace(p.modulus(product()));
-  return Step::other;
+  return p.is_command(Meaning::modulus) ? Step::end : Step::other;
 }
 
 // A single letter of a formula is a factor, except behind a number or degrees, where it may be a unit.
@@ -235,31 +239,27 @@ bool Parser::TermReader::is_variable(const Token& token) const {
   return token.grouped || (letter && !numeric() && p.kind(factors.back()) != Kind::degree);
 }
 
-// 2.5 million, 3 dozen.
-Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) {
-  if (!numeric()) return Step::other;
-  if (int power = power_word(word); power > 0) {
+// 2.5 million, 3 dozen, 3 tenths, \frac12 million.
+Parser::TermReader::Step Parser::TermReader::number_word(const Token& token) {
+  std::string word = lower_case(token.text);
+  const Multiplier* by = multiplier(word);
+  bool symbol = word.size() == 2 && token.text != word;  // mN
+  bool letter = p.kind(factors.back()) == Kind::symbol;
+  if (by == nullptr || symbol || letter || find_unit(token.text)) return Step::other;
+  if (numeric() && by->power != 0) {  // whose precision is known
     Number n = p.tree_[factors.back()].number;
-    n.exponent += power;
+    n.exponent += by->power;
     std::string shown(p.tree_.text(factors.back()));
     factors.back() = p.number(shown, n);
-    p.advance();
-    return Step::taken;
+  } else {
+    auto ten = [&](int power) { return p.number("1", {std::max(power, 0), -1, 0}); };
+    NodeId up = by->power != 0 ? ten(by->power) : p.number(by->times);
+    NodeId down = by->power < 0 ? ten(-by->power) : p.number(by->over);
+    if (!numeric()) product();
+    NodeId value = p.make(Kind::product, {factors.back(), up});
+    factors.back() = p.make(Kind::quotient, {value, down});
   }
-  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
-      {"fifth", "5"}, {"sixth", "6"},  {"seventh", "7"},     {"eighth", "8"},
-      {"ninth", "9"}, {"tenth", "10"}, {"hundredth", "100"}, {"thousandth", "1000"}};
-  for (auto [part, digits] : kParts) {  // 3 tenths
-    bool plural = word.ends_with('s') && word.substr(0, word.size() - 1) == part;
-    if (!plural && word != part) continue;
-    p.advance();
-    NodeId one = factors.back();
-    factors.back() = p.make(Kind::quotient, {one, p.number(digits)});
-    return Step::taken;
-  }
-  if (word != "dozen") return Step::other;
   p.advance();
-  factors.push_back(p.number("12"));
   return Step::taken;
 }
 
@@ -315,13 +315,13 @@ Parser::TermReader::Step Parser::TermReader::word() {
   if (!wordlike || is_variable(token)) return Step::other;
   if (p.is_connective()) return Step::end;
   std::string word = token.kind == TokenKind::word ? lower_case(token.text) : std::string();
-  if (word == "mod" && p.starts_factor(p.peek(1))) return replace(p.modulus(product()));
+  if (word == "mod" && p.starts_factor(p.peek(1))) return Step::end;
   if (word == "choose" && p.starts_factor(p.peek(1))) {
     p.advance();
     NodeId left = product(), right = p.factor();
     return replace(p.make(Kind::call, {left, right}, Function::binomial));
   }
-  if (number_word(word) == Step::taken) return Step::taken;
+  if (token.kind == TokenKind::word && number_word(token) == Step::taken) return Step::taken;
   size_t before = p.at_;
   bool number = numeric();
   NodeId value = p.with_unit(product(), number);
@@ -436,6 +436,7 @@ NodeId Parser::raised(NodeId base) {
   bool transposed = braced("T") && kind(base) == Kind::matrix;
   if (braced("th") || transposed) {  // 5^{th}
     advance(3);
+    if (!transposed && (is_word("root") || is_word("power"))) return fail("the ordinal of a root");
     return transposed ? make(Kind::call, {base}, Function::user, "transpose") : base;
   }
   NodeId exponent = argument(false);
@@ -457,8 +458,10 @@ NodeId Parser::postfix(NodeId base) {
     } else if (take_symbol('%')) {
       base = make(Kind::percent, {base});
     } else if (is_command(Meaning::degree)) {
+      bool composed = kind(base) == Kind::symbol && peek(1).kind == TokenKind::word;  // f \circ g
       advance();
-      base = make(Kind::degree, {base});
+      NodeId inner = composed ? factor() : kNoNode;
+      base = composed ? make(Kind::call, {base, inner}, Function::user, "circ") : make(Kind::degree, {base});
     } else if (is_symbol('\'') && kind(base) == Kind::number) {
       return fail("a prime behind a number");
     } else if (is_symbol('_') && kind(base) == Kind::number) {
@@ -497,6 +500,9 @@ NodeId Parser::atom() {
         case '|':
         case 'V':
           return bars(token.symbol);
+        case '^':
+        case '_':
+          return scripted_combination();
         default:
           return fail(str("unexpected ", token.symbol));
       }
@@ -521,7 +527,10 @@ NodeId Parser::number_atom() {
   if (is_command(Meaning::dots) && token.text.find('.') != std::string_view::npos) advance();
   if (peek().kind == TokenKind::word && !peek().space_before) {
     std::string_view tail = peek().text;
-    if (tail == "th" || tail == "st" || tail == "nd" || tail == "rd") advance();
+    if (tail == "th" || tail == "st" || tail == "nd" || tail == "rd") {
+      advance();
+      if (is_word("root") || is_word("power")) return fail("the ordinal of a root");
+    }
   }
   return node;
 }

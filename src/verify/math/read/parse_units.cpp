@@ -53,6 +53,7 @@ void add_dimension(Dimension& total, std::string_view text, int power) {
 }
 
 std::string singular(std::string_view word) {
+  if (word.size() < 3) return std::string(word);  // mN, MN
   std::string out = lower_case(word);
   constexpr std::pair<std::string_view, std::string_view> kIrregular[] = {
       {"children", "child"}, {"men", "man"}, {"women", "woman"}, {"vertices", "vertex"}, {"dice", "die"}};
@@ -137,7 +138,7 @@ Parser::UnitReader::Step Parser::UnitReader::connector() {
     p.advance();
     return Step::taken;
   }
-  if (any || !p.is_word("per")) return Step::other;
+  if (any || !p.is_word("per") || p.is_word("cent", 1)) return Step::other;
   sign = -1;  // \$5 per hour
   p.advance();
   any = true;
@@ -168,8 +169,8 @@ std::optional<Parser::UnitReader::Name> Parser::UnitReader::name() {
 // Words that make something else of the value than a quantity: percent, degrees.
 NodeId Parser::UnitReader::whole(const Name& name) {
   if (any) return kNoNode;
-  if (name.low == "percent" || name.low == "pct" || name.low == "percentage") {
-    p.advance();
+  if (bool two = name.low == "per"; two || in_words("percent pct percentage", name.low)) {
+    p.advance(1 + two);
     return p.make(Kind::percent, {value});
   }
   if (name.low == "degrees" || name.low == "degree" || name.low == "deg") {
@@ -217,6 +218,7 @@ const Unit* Parser::UnitReader::known(const Name& name) const {
 // 7 apples: a word that cannot be anything but what is counted.
 bool Parser::UnitReader::counts_as_word(const Name& name) const {
   if (never_unit(name.low) || find_function(name.text) || name.low.size() < 2) return false;
+  if (!any && name.low.size() > 4 && name.low.ends_with("ed") && p.at_stop(1)) return false;  // 7 halved
   bool long_enough = numeric && name.low.size() >= 4 && !p.starts_factor(p.peek());
   return name.textual || is_foreign(name.text) || long_enough;
 }
@@ -360,9 +362,10 @@ NodeId Parser::money() {
   bool negative = take_symbol('-');
   NodeId value = factor();
   if (value == kNoNode) return fail("money without an amount");
-  if (kind(value) == Kind::number && peek().kind == TokenKind::word && power_word(lower_case(peek().text)) > 0) {
+  const Multiplier* by = peek().kind == TokenKind::word ? multiplier(lower_case(peek().text)) : nullptr;
+  if (kind(value) == Kind::number && by != nullptr && by->power > 0) {
     Number n = tree_[value].number;
-    n.exponent += power_word(lower_case(peek().text));
+    n.exponent += by->power;
     std::string digits(tree_.text(value));
     value = number(digits, n);
     advance();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "verify/math/read/normalize.h"
 #include "verify/math/read/parser_impl.h"
 
 namespace ucas::math {
@@ -133,14 +132,22 @@ NodeId Parser::choice() {
     at_ = tokens_.size() - 1;
     return make(Kind::choice, {}, 0, std::string_view(&letter, 1));
   }
-  // "(D) Alina": the rest must be words that offer nothing else.
+  // "(D) Alina", "C. 42": the rest must be words or a formula that offer nothing else and deny nothing.
   bool alone = letter != 'A' && letter != 'I' && tokens_[i].kind == TokenKind::word && tokens_[i].text.size() > 2 &&
                tokens_[i].text[0] >= 'A' && tokens_[i].text[0] <= 'Z';
   if (!marked && !alone) return kNoNode;
+  bool formula = marked && !symbol(i - 1, ':');
   for (size_t k = i; k < end; ++k) {
-    if (tokens_[k].kind != TokenKind::word || tokens_[k].text.size() < 2) return kNoNode;
-    std::string word = lower_case(tokens_[k].text);
-    if (word == "or" || word == "and" || word == "not") return kNoNode;
+    const Token& token = tokens_[k];
+    bool word = token.kind == TokenKind::word;
+    bool other = !word || token.text.size() < 2
+                     ? !formula || symbol(k, ',') || symbol(k, ';') || symbol(k, ':') ||
+                           token.kind == TokenKind::separator || token.kind == TokenKind::row || token.symbol == 'A' ||
+                           token.symbol == 'O' || (word && is_upper(token.text[0]))
+                     : false;
+    bool denied =
+        word && in_words("or and not is are was false wrong incorrect no squared cubed", lower_case(token.text));
+    if (other || denied) return kNoNode;
   }
   NodeId rest = text_of(i, end);
   return make(Kind::choice, {rest}, 0, std::string_view(&letter, 1));

@@ -20,8 +20,8 @@
 
 #include "verify/math/read/letters.h"
 #include "verify/math/read/lexer.h"
+#include "verify/math/read/macros.h"
 #include "verify/math/read/parser.h"
-#include "verify/math/read/unit_table.h"
 
 namespace ucas::math {
 
@@ -44,7 +44,7 @@ class Parser {
   struct Items {
     std::vector<NodeId> nodes;
     Connective connective = Connective::comma;
-    bool separated = false;  // there was a connective
+    bool logic = false;  // \land or \lor was one
   };
   bool items(Items& out);
   bool arguments(Items& out);  // of a function, behind its bracket
@@ -79,11 +79,12 @@ class Parser {
   NodeId number_atom();
   NodeId based_atom();
   NodeId word_atom();
-  NodeId segment();
+  NodeId segment(NodeId above);
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();
   NodeId combination();
+  NodeId scripted_combination();
   NodeId set_of_numbers(char letter);
   NodeId symbol_named(std::string name);
   NodeId subscript(std::string& name);
@@ -102,6 +103,8 @@ class Parser {
   NodeId determinant();
   NodeId argument(bool one_digit);
   NodeId fraction();
+  NodeId quotient(NodeId top, NodeId bottom);
+  bool is_differential(NodeId node, bool alone) const;
   NodeId root();
   NodeId accent(const Command& command);
   NodeId big_operator(const Command& command);
@@ -110,6 +113,7 @@ class Parser {
   NodeId environment();
   bool environment_head(std::string& name);
   void drop_marks_of_line();
+  NodeId condition_in_words();
   bool cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths);
   NodeId modulus(NodeId left);
 

@@ -1,6 +1,6 @@
-#include "verify/math/read/unit_table.h"
 
 #include "verify/math/read/letters.h"
+#include "verify/math/read/macros.h"
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ constexpr UnitGroup kUnitGroups[] = {
     {"ml milliliter millilitre cc \u6beb\u5347", "m^3", "1", "1000000"}, {"gallon gal", "m^3", "0.003785411784"},
     {"quart", "m^3", "0.000946352946"}, {"pint", "m^3", "0.000473176473"}, {"cup", "m^3", "0.0002365882365"},
     // mass
-    {"kg kilogram kilo \u5343\u514b \u516c\u65a4", "kg", "1"}, {"g gram gm \u514b", "kg", "1", "1000"},
+    {"kg kilogram kilos \u5343\u514b \u516c\u65a4", "kg", "1"}, {"g gram gm \u514b", "kg", "1", "1000"},
     {"mg milligram", "kg", "1", "1000000"}, {"tonne \u5428", "kg", "1000"}, {"ton", "kg", "907.18474"},
     {"lb pound", "kg", "0.45359237"}, {"oz ounce", "kg", "0.028349523125"},
     // time
@@ -76,35 +76,28 @@ constexpr auto kUnits = [] {
   return table;
 }();
 
-constexpr std::string_view kNever[] = {
-    "or", "and", "to", "not", "from", "between", "about", "less", "more", "than", "plus", "minus", "times", "over", "half",
-    "halves", "third", "thirds", "quarter", "quarters", "mod", "base", "if", "when", "for", "is", "are", "but", "also",
-    "maybe", "either", "approximately", "except", "without", "remainder", "wrong", "no", "where", "with", "which", "that",
-    "since", "because", "so", "thus", "hence", "then", "be", "can", "such", "was",
-    "instead", "rather", "actually", "wait", "answer", "correct", "incorrect", "divided", "multiplied", "equals", "equal",
-    "unless", "while", "until", "neither", "nor", "both", "at", "as", "by", "until", "it", "the",
-    "real", "undefined", "infinity", "factorial", "inclusive", "exclusive", "below", "above", "least", "most", "greater",
-    "fewer", "false", "true", "am", "pm", "negative", "positive", "nan", "none", "power", "option", "choice", "squared",
-    "cubed", "dozen", "percentage", "double", "triple", "twice", "does", "otherwise", "et", "ou", "und", "oder", "vagy", "pas",
-    "non", "nem", "nicht", "sauf", "moins", "fois", "demi", "mais", "hanem", "kiv\u00e9ve", "ezer",
-    "mille", "millier", "milliers", "tausend", "hundert",
-};
+constexpr std::string_view kNever =
+    "or and to not from between about less more than plus minus times over half halves third thirds quarter "
+    "quarters mod base if when for is are but also maybe either approximately except without remainder wrong no "
+    "where with which that since because so thus hence then be can such was instead rather actually wait answer "
+    "correct incorrect divided multiplied equals equal unless while until neither nor both at as by it the real "
+    "undefined infinity factorial inclusive exclusive below above least most greater fewer false true am pm "
+    "negative positive nan none power option choice squared cubed dozen percentage double triple twice does "
+    "otherwise et ou und oder vagy pas reciprocal inverse opposite hex hexadecimal octal binary non nem nicht sauf "
+    "moins fois demi mais hanem kiv\u00e9ve ezer mille mil mrd millier milliers tausend hundert halved doubled tripled "
+    "quadrupled halving doubling fold twofold threefold imaginary absolute complement conjugate pi off basis ish";
 // clang-format on
 
 // Parts of words beyond ASCII that change the number before them, deny it or offer another: Chinese numerals, "not",
 // "or", "above", "below", "about", "times", "half", powers, possession ("the square of"); the like in Japanese, Korean.
-constexpr std::string_view kChanging[] = {
-    "\u4e0d",       "\u975e",       "\u6ca1",       "\u65e0", "\u6216", "\u4e07", "\u842c",       "\u4ebf",
-    "\u5104",       "\u5146",       "\u767e",       "\u5341", "\u534a", "\u4e0a", "\u4e0b",       "\u5185",
-    "\u591a",       "\u5c11",       "\u4f59",       "\u9918", "\u5230", "\u81f3", "\u5206\u4e4b", "\u500d",
-    "\u51cf",       "\u6e1b",       "\u52a0",       "\u4e58", "\u9664", "\u9519", "\u932f",       "\u5927",
-    "\u5c0f\u4e8e", "\u8d85",       "\u8fc7",       "\u7ea6", "\u7d04", "\u51e0", "\u5e7e",       "\u4f46",
-    "\u5426",       "\u3007",       "\u4e00",       "\u4e8c", "\u4e09", "\u56db", "\u4e94",       "\u516d",
-    "\u4e03",       "\u516b",       "\u4e5d",       "\u4e24", "\u96f6", "\u53c8", "\u53ca",       "\u8d1f",
-    "\u8ca0",       "\u7684",       "\u65b9",       "\u6b21", "\u5e42", "\u6839", "\u672a\u6e80", "\u304b\u3089",
-    "\u307e\u3067", "\u307e\u305f", "\u306a\u3044", "\u306e", "\ub610", "\uc544", "\uc774\uc0c1", "\uc774\ud558",
-    "\ubbf8\ub9cc", "\ucd08\uacfc", "\ub9cc",       "\uc5b5", "\ucc9c", "\ubc31", "\ubc30",       "\uc758",
-};
+constexpr std::string_view kChanging =
+    "\u4e0d \u975e \u6ca1 \u65e0 \u6216 \u4e07 \u842c \u4ebf \u5104 \u5146 \u767e \u5341 \u534a \u4e0a \u4e0b "
+    "\u5185 \u591a \u5c11 \u4f59 \u9918 \u5230 \u81f3 \u5206\u4e4b \u500d \u51cf \u6e1b \u52a0 \u4e58 \u9664 "
+    "\u9519 \u932f \u5927 \u5c0f\u4e8e \u8d85 \u8fc7 \u7ea6 \u7d04 \u51e0 \u5e7e \u4f46 \u5426 \u3007 \u4e00 "
+    "\u4e8c \u4e09 \u56db \u4e94 \u516d \u4e03 \u516b \u4e5d \u4e24 \u96f6 \u53c8 \u53ca \u8d1f \u8ca0 \u7684 "
+    "\u65b9 \u6b21 \u5e42 \u6839 \u672a\u6e80 \u304b\u3089 \u307e\u3067 \u307e\u305f \u306a\u3044 \u306e \ub610 "
+    "\uc544 \uc774\uc0c1 \uc774\ud558 \ubbf8\ub9cc \ucd08\uacfc \ub9cc \uc5b5 \ucc9c \ubc31 \ubc30 \uc758 "
+    "\u0442\u044b\u0441 \u043c\u043b\u043d \u043c\u0438\u043b\u043b\u0438 \u0441\u043e\u0442 \u043d\u0435";
 constexpr std::string_view kThousand = "\u5343";  // changes a number, except in kilometre, kilogram: units of the table
 
 const Unit* exact(std::string_view name) {
@@ -127,8 +120,10 @@ const Unit* find_unit(std::string_view word) {
     bool capital = word[0] >= 'A' && word[0] <= 'Z';
     bool wants_capital = std::string_view("njwkacvft").find(name[0]) != std::string_view::npos;
     if (name.size() == 1 && capital != wants_capital && name != "l") return nullptr;
-    if (word == "MW" || name != "mw") return unit;
-    return nullptr;
+    // So it does of those that begin with milli, nano or mega: Mm, Ns and mW are other units.
+    bool mega = in_words("mw mhz", name), small = in_words("mm mg ml ms ma nm ns", name);
+    bool shouted = in_words("MM MG ML", word);
+    return (mega && !capital) || (small && capital && !shouted) ? nullptr : unit;
   }
   for (std::string_view plural : {std::string_view("es"), std::string_view("s")}) {
     if (name.size() <= plural.size() + 1 || !name.ends_with(plural)) continue;
@@ -139,7 +134,10 @@ const Unit* find_unit(std::string_view word) {
 }
 
 bool never_unit(std::string_view word) {
-  if (std::find(std::begin(kNever), std::end(kNever), word) != std::end(kNever)) return true;
+  if (in_words(kNever, word) || number_word(word) >= 0) return true;
+  for (std::string_view part : {"illion", "illiard", "ilion", "iliard"}) {  // of any language
+    if (word.find(part) != std::string_view::npos) return true;
+  }
   if (static_cast<unsigned char>(word[0]) < 0x80) return false;
   // "different", "ways": of their characters one could deny or square
   std::string rest(word);
@@ -150,8 +148,9 @@ bool never_unit(std::string_view word) {
   word = rest;
   constexpr size_t kLongest = 24;  // bytes: a word, not a sentence
   if (word.size() > kLongest || word.find(kThousand) != std::string_view::npos) return true;
-  return std::any_of(std::begin(kChanging), std::end(kChanging),
-                     [&](std::string_view part) { return word.find(part) != std::string_view::npos; });
+  bool changes = false;
+  each_word(kChanging, [&](std::string_view part) { changes |= word.find(part) != std::string_view::npos; });
+  return changes;
 }
 
 }  // namespace ucas::math

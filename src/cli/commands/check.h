@@ -1,0 +1,28 @@
+// What `ucas check` does beside reading each path as the other commands would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text/fields.h"
+#include "data/problems.h"
+
+namespace ucas {
+
+struct CheckOptions {
+  bool summary = false, json = false, decode = false, prompt = false;
+  std::vector<std::string> against;
+  std::string ids, tokenizer;
+  int64_t words = 13, show = 5;
+  ProblemColumns columns;
+  void fields(Fields& f);
+};
+
+// What data files hold, before a training reads them.
+int summarize_data(const std::vector<std::string>& files, const CheckOptions& options);
+// Which problems of `against` stand among those of a training, by n-grams of words; kDiffers where there is any.
+int find_contamination(const std::vector<std::string>& training, const CheckOptions& options);
+// Whether the tokenizer in `directory` gives the ids of a file's rows; kDiffers where it does not.
+int compare_ids(const std::string& directory, const CheckOptions& options);
+
+}  // namespace ucas

@@ -1,0 +1,241 @@
+// `ucas check FILE... --summary`, and `ucas check TRAIN... --against EVAL`.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json_object.h"
+#include "cli/commands/check.h"
+#include "data/contamination.h"
+#include "data/summary.h"
+#include "hf/hub.h"
+#include "results/table.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace ucas {
+
+namespace {
+
+// A file's problems, or why it has none.
+struct DataFindings {
+  FileSummary file;
+  ProblemsSummary problems;
+  std::vector<Problem> first;
+  Lengths tokens;
+  std::string refusal;
+};
+
+DataFindings look_into(const std::string& path, const CheckOptions& options, const Tokenizer* tokenizer) {
+  DataFindings found{.file = summarize_file(path), .problems = {}, .first = {}, .tokens = {}, .refusal = {}};
+  try {
+    ProblemOptions reading;
+    reading.labels = false;
+    reading.columns = options.columns;
+    const std::vector<Problem> problems = read_problems({path}, reading);
+    found.problems = summarize_problems(problems);
+    for (const Problem& problem : problems) {
+      if (static_cast<int64_t>(found.first.size()) < options.show) found.first.push_back(problem);
+      if (tokenizer != nullptr) found.tokens.add(std::ssize(tokenizer->encode(problem.text)));
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data_line) throw;
+    found.refusal = error.what();
+  }
+  return found;
+}
+
+std::string share_of(int64_t n, int64_t all) { return str(grouped(n), n == all ? "" : str(" of ", grouped(all))); }
+
+std::string lengths_text(const Lengths& lengths) {
+  return lengths.empty()
+             ? ""
+             : str(grouped(lengths.at(0)), " .. ", grouped(lengths.at(0.5)), " .. ", grouped(lengths.at(1)));
+}
+
+// "812 whole number, 3 prose", the most frequent first.
+std::string counts_text(const std::map<std::string, int64_t>& counts, size_t most = 8) {
+  std::vector<std::pair<int64_t, std::string>> order;
+  for (const auto& [name, n] : counts) order.emplace_back(-n, name);
+  std::ranges::sort(order);
+  std::vector<std::string> parts;
+  for (const auto& [n, name] : order) parts.push_back(str(grouped(-n), " ", printable(name, 60)));
+  if (parts.size() > most) {
+    const size_t more = parts.size() - most;
+    parts.resize(most);
+    parts.push_back(str("and ", more, " more"));
+  }
+  return join(parts, ", ");
+}
+
+std::string columns_text(const FileSummary& file) {
+  Table table{.head = {"column", "type", "rows", "empty", "length: least .. median .. most", "first"},
+              .rows = {},
+              .align = "llrrll"};
+  for (const ColumnSummary& column : file.columns) {
+    std::vector<std::string> types;
+    for (const auto& [type, n] : column.types) types.push_back(type);
+    table.rows.push_back({printable(column.name, 40), join(types, " or "), grouped(column.rows), grouped(column.empty),
+                          lengths_text(column.lengths), printable(column.example, 40)});
+  }
+  return table.text("  ");
+}
+
+std::string problems_text(const DataFindings& found) {
+  if (!found.refusal.empty()) return str("\nas problems: not read: ", found.refusal, "\n");
+  const ProblemsSummary& p = found.problems;
+  std::string text = str("\nas problems: ", grouped(p.problems), "\n  right answers   ", counts_text(p.kinds), "\n");
+  if (p.alternatives.size() > 1 || !p.alternatives.contains("1")) {
+    text += str("  alternatives    ", counts_text(p.alternatives), " (rows, right answers of each)\n");
+  }
+  text += str("  sources         ", counts_text(p.sources), "\n  question        ", lengths_text(p.questions),
+              " characters");
+  if (!found.tokens.empty()) {
+    text += str("; ", lengths_text(found.tokens), " tokens, 99 % within ", grouped(found.tokens.at(0.99)),
+                ", before the template");
+  }
+  text += "\n";
+  if (p.conversations > 0) text += str("  conversations   ", share_of(p.conversations, p.problems), "\n");
+  if (p.with_system > 0) text += str("  system message  ", share_of(p.with_system, p.problems), "\n");
+  text += str("  duplicates      ", grouped(p.repeated_questions), " questions stand again",
+              p.contradictions > 0 ? str(", ", grouped(p.contradictions), " of them with another answer") : "",
+              p.repeated_ids > 0 ? str("; ", grouped(p.repeated_ids), " ids stand again") : "", "\n");
+  for (const std::string& example : p.examples) text += str("    ", example, "\n");
+  for (const Problem& problem : found.first) {
+    text += str("\n  ", printable(problem.id, 80), "\n    question: ", printable(trim(problem.text), 400),
+                "\n    answer:   ", problem.gold.empty() ? "(none)" : printable(join(problem.gold, " | "), 200), "\n");
+  }
+  return text;
+}
+
+OrderedJson json_of_lengths(const Lengths& lengths) {
+  if (lengths.empty()) return nullptr;
+  return {{"min", lengths.at(0)}, {"median", lengths.at(0.5)}, {"p99", lengths.at(0.99)}, {"max", lengths.at(1)}};
+}
+
+OrderedJson json_of_findings(const DataFindings& found) {
+  OrderedJson object = {{"file", found.file.path}, {"rows", found.file.rows}, {"columns", OrderedJson::array()}};
+  for (const ColumnSummary& column : found.file.columns) {
+    object["columns"].push_back({{"name", column.name},
+                                 {"types", column.types},
+                                 {"rows", column.rows},
+                                 {"empty", column.empty},
+                                 {"length", json_of_lengths(column.lengths)}});
+  }
+  if (!found.refusal.empty()) {
+    object["refused"] = found.refusal;
+    return object;
+  }
+  const ProblemsSummary& p = found.problems;
+  object["problems"] = {{"count", p.problems},
+                        {"gold_kinds", p.kinds},
+                        {"alternatives", p.alternatives},
+                        {"sources", p.sources},
+                        {"conversations", p.conversations},
+                        {"system_messages", p.with_system},
+                        {"question_characters", json_of_lengths(p.questions)},
+                        {"question_tokens", json_of_lengths(found.tokens)},
+                        {"repeated_questions", p.repeated_questions},
+                        {"contradicting_answers", p.contradictions},
+                        {"repeated_ids", p.repeated_ids}};
+  return object;
+}
+
+// The most of a problem first.
+void sort_by_share(std::vector<Overlap>& found) {
+  const auto share = [](const Overlap& o) { return static_cast<double>(o.shared) / static_cast<double>(o.words); };
+  std::ranges::stable_sort(
+      found, [&](const Overlap& a, const Overlap& b) { return a.whole != b.whole ? a.whole : share(a) > share(b); });
+}
+
+struct OverlapCounts {
+  int64_t problems = 0, overlaps = 0, whole = 0;
+};
+
+std::map<std::string, OverlapCounts> counts_of(const std::vector<Overlap>& found,
+                                               const std::vector<Problem>& evaluated) {
+  std::map<std::string, OverlapCounts> sources;
+  for (const Problem& problem : evaluated) ++sources[problem.source].problems;
+  for (const Overlap& overlap : found) {
+    OverlapCounts& counts = sources[evaluated[overlap.evaluated].source];
+    ++counts.overlaps;
+    counts.whole += overlap.whole;
+  }
+  return sources;
+}
+
+std::string table_of(const std::map<std::string, OverlapCounts>& sources) {
+  Table table;
+  table.head = {"source", "problems", "share a run", "%", "whole"};
+  for (const auto& [source, n] : sources) {
+    table.rows.push_back({printable(source, 60), grouped(n.problems), grouped(n.overlaps),
+                          fixed(100.0 * static_cast<double>(n.overlaps) / static_cast<double>(n.problems), 1),
+                          grouped(n.whole)});
+  }
+  return table.text();
+}
+
+OrderedJson row_of(const Overlap& o, const std::vector<Problem>& trained, const std::vector<Problem>& evaluated) {
+  const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
+  return {{"source", problem.source}, {"id", problem.id},   {"words", o.words},
+          {"shared", o.shared},       {"whole", o.whole},   {"with_source", with.source},
+          {"with", with.id},          {"others", o.others}, {"text", o.text}};
+}
+
+std::string json_of(const std::vector<Overlap>& found, const std::vector<Problem>& trained,
+                    const std::vector<Problem>& evaluated) {
+  OrderedJson object = {{"sources", OrderedJson::object()}, {"problems", OrderedJson::array()}};
+  for (const auto& [source, n] : counts_of(found, evaluated)) {
+    object["sources"][source] = {{"problems", n.problems}, {"contaminated", n.overlaps}, {"whole", n.whole}};
+  }
+  for (const Overlap& o : found) object["problems"].push_back(row_of(o, trained, evaluated));
+  return json_text(object, 2) + "\n";
+}
+
+}  // namespace
+
+int summarize_data(const std::vector<std::string>& files, const CheckOptions& options) {
+  std::optional<Tokenizer> tokenizer;
+  if (!options.tokenizer.empty()) tokenizer = Tokenizer::load(options.tokenizer);
+  OrderedJson all = OrderedJson::array();
+  bool first = true;
+  for (const std::string& path : data_files(files, OptionNames::training_data)) {
+    const DataFindings found = look_into(path, options, tokenizer ? &*tokenizer : nullptr);
+    if (options.json) {
+      all.push_back(json_of_findings(found));
+      continue;
+    }
+    out(str(std::exchange(first, false) ? "" : "\n", printable(path, 400), ": ", grouped(found.file.rows), " rows\n\n",
+            columns_text(found.file), problems_text(found)));
+  }
+  if (options.json) out(json_text(OrderedJson{{"files", all}}, 2) + "\n");
+  return kDone;
+}
+
+int find_contamination(const std::vector<std::string>& training, const CheckOptions& options) {
+  ProblemOptions reading;
+  reading.labels = false;
+  const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
+  const std::vector<Problem> evaluated = read_problems(options.against, reading);
+  std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);
+  sort_by_share(found);
+  if (options.json) {
+    out(json_of(found, trained, evaluated));
+    return found.empty() ? kDone : kDiffers;
+  }
+  out(table_of(counts_of(found, evaluated)));
+  for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < options.show; ++i) {
+    const Overlap& o = found[i];
+    const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
+    out(str("\n", printable(problem.source, 60), " ", printable(problem.id, 80), ": ",
+            o.whole ? "all" : str(o.shared, " of"), " ", o.words, " words are those of ", printable(with.source, 60),
+            " ", printable(with.id, 80), o.others > 0 ? str(" (and of ", grouped(o.others), " others in part)") : "",
+            "\n  ", printable(o.text, 240), "\n"));
+  }
+  return found.empty() ? kDone : kDiffers;
+}
+
+}  // namespace ucas

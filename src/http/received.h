@@ -1,0 +1,10 @@
+// How much has come over a TCP connection. Apart, as the system's two headers of TCP cannot be included together.
+#pragma once
+
+#include <cstdint>
+
+namespace ucas {
+
+int64_t bytes_received(int socket);  // -1: it is none
+
+}  // namespace ucas

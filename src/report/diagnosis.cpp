@@ -1,0 +1,476 @@
+#include "report/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files/file.h"
+#include "base/str.h"
+#include "base/text/json.h"
+#include "records/run/run_directory.h"
+#include "results/table.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kShownText = 160, kMostWitnesses = 3, kMostProblems = 5, kMostTokens = 5;
+constexpr size_t kMostStoredSteps = 100, kLastSteps = 10, kWidth = 110;
+
+// ------------------------------------------------------------------------------------- responses and tokens that show
+// it
+
+std::string ending_of(const std::string& text) {
+  if (text.size() <= kShownText) return printable(text, kShownText);
+  size_t from = text.size() - kShownText;
+  while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) ++from;  // inside a character
+  return "..." + printable(text.substr(from), kShownText);
+}
+
+bool shows(ShownBy sign, const StoredResponse& r) {
+  switch (sign) {
+    case ShownBy::cut:
+      return !r.finished;
+    case ShownBy::unreadable:
+      return r.verdict == VerdictKind::unparseable;
+    case ShownBy::wrong:
+      return r.verdict && r.verdict != VerdictKind::equal;
+    case ShownBy::paid_wrong:
+      return r.verdict && r.verdict != VerdictKind::equal && r.score > 0;
+    case ShownBy::none:
+      break;
+  }
+  return false;
+}
+
+std::string words_of(const StoredResponse& r) {
+  std::string text = r.tokens >= 0 ? str(r.tokens, " tokens") : "";
+  if (!r.finished) text += text.empty() ? "no end" : ", no end";
+  if (r.verdict) text += str(text.empty() ? "" : ", ", name_of(*r.verdict));
+  if (!r.answer.empty()) text += str(", read as ", printable(r.answer, 40));
+  if (!r.gold.empty()) text += str(", right is ", printable(r.gold[0], 40));
+  if (!std::isnan(r.reward)) text += str(", paid ", fixed(r.reward, 2));
+  if (!r.reason.empty() && r.verdict != VerdictKind::equal) text += str(", ", printable(r.reason, 60));
+  return text;
+}
+
+// Of the steps from `since` on.
+Shown shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double since) {
+  Shown shown;
+  if (sign == ShownBy::none) return shown;
+  std::map<std::string, ProblemCount> counts;
+  for (const StoredResponse& r : stored) {
+    if (static_cast<double>(r.step) < since) continue;
+    ProblemCount& count = counts[r.problem];
+    count.problem = r.problem;
+    ++count.stored;
+    if (!shows(sign, r)) continue;
+    ++count.shown;
+    shown.responses.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
+  }
+  std::ranges::reverse(shown.responses);
+  // One of each problem first.
+  std::set<std::string> told;
+  std::ranges::stable_partition(shown.responses, [&](const Witness& w) { return told.insert(w.problem).second; });
+  if (shown.responses.size() > kMostWitnesses) shown.responses.resize(kMostWitnesses);
+  for (const auto& [problem, count] : counts) {
+    if (count.shown > 0) shown.problems.push_back(count);
+  }
+  std::ranges::stable_sort(shown.problems, std::ranges::greater{}, &ProblemCount::shown);
+  if (shown.problems.size() > kMostProblems) shown.problems.resize(kMostProblems);
+  return shown;
+}
+
+struct ScoredToken {
+  double score;
+  size_t at;
+};
+
+// Larger is worse.
+double score_of(ShownIn sign, const StepData& d, size_t i) {
+  switch (sign) {
+    case ShownIn::sure:
+      return -static_cast<double>(d.batch.entropy[i]);
+    case ShownIn::differing:
+      return std::fabs(d.batch.sampler_logprob()[i] - d.batch.old_logprob[i]);
+    case ShownIn::moved:  // a token without an advantage moved with the others, and moved nothing
+      return d.advantage[i] == 0 ? -1 : std::fabs(std::log(std::max(static_cast<double>(d.ratio[i]), 1e-30)));
+    case ShownIn::none:
+      break;
+  }
+  return -1;
+}
+
+std::string token_words(ShownIn sign, const StepData& d, size_t i) {
+  const auto three = [](double value) { return fixed(value, 3); };
+  switch (sign) {
+    case ShownIn::sure:
+      return str("H ", three(d.batch.entropy[i]));
+    case ShownIn::differing:
+      return str("log-prob ", three(d.batch.sampler_logprob()[i]), " sampled, ", three(d.batch.old_logprob[i]),
+                 " trained");
+    case ShownIn::moved:
+      return str("ratio ", d.ratio[i], ", advantage ", three(d.advantage[i]));
+    case ShownIn::none:
+      return "";
+  }
+  return "";
+}
+
+bool has_signal(ShownIn sign, const StepData& d) {
+  const size_t n = d.batch.token.size();
+  if (n == 0 || sign == ShownIn::none) return false;
+  if (sign == ShownIn::moved) return d.ratio.size() == n && d.advantage.size() == n;
+  if (sign == ShownIn::differing) return d.batch.sampler_logprob().size() == n && d.batch.old_logprob.size() == n;
+  return d.batch.entropy.size() == n;
+}
+
+// ----------------------------------------------------------------------------------------------------------- its signs
+
+class Diagnosing {
+ public:
+  Diagnosing(const RunRecord& run, const std::vector<StoredResponse>& stored) : run_(run), stored_(stored) {}
+
+  RunDiagnosis make() {
+    for (const char* key : kJudged) {
+      if (!run_.steps.fitting(key).empty()) made_.trends.push_back(trend_of(run_.steps, key));
+    }
+    Signs signs = find_signs(run_.steps);
+    made_.quiet = std::move(signs.quiet);
+    made_.blind = std::move(signs.blind);
+    for (FoundSign& sign : signs.found) add(std::move(sign));
+    const Trend* fallen = made_.fallen();
+    const auto rank = [&](const Cause& c) {
+      if (c.sign.note) return 3;
+      if (c.always) return 1;
+      return fallen != nullptr && c.sign.since > fallen->since ? 2 : 0;
+    };
+    std::ranges::stable_sort(made_.found, [&](const Cause& a, const Cause& b) {
+      return rank(a) != rank(b) ? rank(a) < rank(b) : a.sign.since < b.sign.since;
+    });
+    add_tokens();
+    return std::move(made_);
+  }
+
+ private:
+  void add(FoundSign sign) {
+    Cause& cause = made_.found.emplace_back();
+    cause.sign = std::move(sign);
+    if (cause.sign.over()) return;
+    const std::vector<double>& steps = run_.steps.step;
+    cause.always = !cause.sign.at_once && steps.size() > 1 && cause.sign.since <= std::max(1.0, steps[0]);
+    for (const SignRule& rule : cause.sign.row->rules) {
+      if (!rule.key.empty()) add_evidence(cause, rule.key);
+    }
+    for (const std::string& key : cause.sign.row->also) add_evidence(cause, key);
+    cause.shown = shown_by(cause.sign.row->responses, stored_, cause.sign.since);
+  }
+
+  void add_evidence(Cause& cause, const std::string& key) const {
+    const KnownSteps s = series_of(run_.steps, key);
+    const auto at = static_cast<size_t>(std::ranges::lower_bound(s.step, cause.sign.since) - s.step.begin());
+    if (at == s.size()) return;
+    cause.evidence.push_back(
+        {key, s.before(at, kSignWindow), cause.sign.at_once ? s.value[at] : s.after(at, kSignWindow)});
+  }
+
+  // The first saved step at which the sign stands.
+  void add_tokens() {
+    const std::vector<int64_t> steps = steps_with_signals(run_.path);
+    int64_t read = -1;
+    StepData data;
+    for (Cause& cause : made_.found) {
+      const auto after = std::ranges::lower_bound(steps, static_cast<int64_t>(cause.sign.since));
+      if (cause.sign.row->tokens == ShownIn::none || after == steps.end() || cause.sign.over()) continue;
+      if (*after != read)
+        data = read_step_data(path_join(path_join(run_.path, "signals"), step_name(*after) + ".jsonl"));
+      read = *after;
+      cause.shown.tokens = tokens_of(cause.sign.row->tokens, data);
+    }
+  }
+
+  const RunRecord& run_;
+  const std::vector<StoredResponse>& stored_;
+  RunDiagnosis made_;
+};
+
+// ----------------------------------------------------------------------------------------------------------- for
+// people
+
+// Of a few validations: "rose from 25.0 % at step 0 to 95.3 % at step 20 (+70.3 points, 95 % interval +56.5 to +79.8)".
+std::string validations_line(const Trend& t) {
+  const char* words = t.course == Course::rose ? "rose" : t.course == Course::fell ? "fell" : "went";
+  std::string text = str(t.key, " ", words, " from ", percent(t.first), " at step ", t.first_step, " to ",
+                         percent(t.last), " at step ", t.last_step);
+  text += str(" (", change_text(t.last - t.first, true), " points");
+  if (std::isfinite(t.low)) text += ", 95 % interval " + interval_text({t.last - t.first, t.low, t.high}, true);
+  return text + ")";
+}
+
+std::string trend_line(const Trend& t) {
+  if (std::isfinite(t.first_step)) return validations_line(t);
+  switch (t.course) {
+    case Course::unknown:
+      return str(t.key, ": too few values to say");
+    case Course::rose:
+      return str(t.key, " rose from ", measure_text(t.first), " to ", measure_text(t.last));
+    case Course::flat:
+      return str(t.key, " stayed flat: ", measure_text(t.first), " at first, ", measure_text(t.last), " at last");
+    case Course::fell:
+      return str(t.key, " fell from ", measure_text(t.best), " (best, at step ", t.best_step, ") to ",
+                 measure_text(t.last), ", since step ", t.since);
+  }
+  return "";
+}
+
+// Before or after what it may explain.
+std::string order_words(const Cause& cause, const Trend* fallen) {
+  if (cause.always) return ", the first";
+  if (fallen == nullptr || cause.sign.note) return "";
+  const double apart = cause.sign.since - fallen->since;
+  if (apart == 0) return ", as the fall began";
+  return str(", ", std::fabs(apart), std::fabs(apart) == 1 ? " step" : " steps",
+             apart < 0 ? " before the fall began" : " after the fall began: perhaps a consequence");
+}
+
+std::string indented(const std::string& text) { return "     " + wrap_text(text, kWidth, 5, 5) + "\n"; }
+
+std::string evidence_text(const Cause& cause) {
+  Table table{{"", "before", cause.sign.at_once ? "at that step" : "since"}, {}, "lr"};
+  for (const Evidence& e : cause.evidence) {
+    table.rows.push_back({e.key, measure_text(e.before), measure_text(e.after)});
+  }
+  return table.rows.empty() ? "" : table.text("     ", kWidth);
+}
+
+std::string shown_text(const Shown& shown) {
+  std::string text;
+  std::vector<std::string> problems;
+  for (const ProblemCount& p : shown.problems) {
+    problems.push_back(str(printable(p.problem, 60), " (", p.shown, " of ", p.stored, " stored responses)"));
+  }
+  if (!problems.empty()) text += indented(str("problems: ", join(problems, ", ")));
+  for (const Witness& w : shown.responses) {
+    text += indented(str("step ", w.step, ", ", printable(w.problem, 60), ", sample ", w.sample, ": ", w.what));
+    if (!w.text.empty()) text += str("       | ", w.text, "\n");
+  }
+  for (const WitnessedToken& t : shown.tokens) {
+    text += str("     token \"", t.piece, "\" at ", t.position, " of step ", t.step, ", ", printable(t.problem, 60),
+                ", sample ", t.sample, ": ", t.what, "\n");
+  }
+  return text;
+}
+
+struct Remedy {
+  std::string option, how;
+};
+Remedy remedy_of(const std::string& text) {
+  const size_t colon = text.find(": ");
+  return {text.substr(0, colon), text.substr(colon + 2)};
+}
+
+std::string tries_text(const RunRecord& run, const SignRow& row) {
+  std::vector<std::string> tries;
+  for (const std::string& text : row.tries) {
+    const Remedy r = remedy_of(text);
+    const std::string now = run.setting(r.option);
+    tries.push_back(str("--", r.option, now.empty() ? "" : str(" (now ", printable(now, 60), ")"), ": ", r.how));
+  }
+  return indented(str("try ", join(tries, "; ")));
+}
+
+std::string cause_text(const RunRecord& run, const Cause& cause, const Trend* fallen, const std::string& number) {
+  const FoundSign& sign = cause.sign;
+  if (sign.over()) {
+    return str("\n", number, sign.row->title, ", from step ", sign.since, " to step ", sign.until, ": over\n");
+  }
+  return str("\n", number, sign.row->title, sign.at_once ? ", at step " : ", since step ", sign.since,
+             order_words(cause, fallen), "\n", indented(sign.what), evidence_text(cause),
+             indented(sign.note ? sign.row->easy : sign.row->meaning), shown_text(cause.shown),
+             sign.note ? "" : tries_text(run, *sign.row));
+}
+
+int64_t steps_done(const RunRecord& run) { return run.steps.empty() ? 0 : static_cast<int64_t>(run.steps.step.back()); }
+
+// What to look at next of what was found.
+std::string next_text(const RunRecord& run, const RunDiagnosis& diagnosis) {
+  for (const Cause& cause : diagnosis.found) {
+    if (cause.sign.note || cause.shown.tokens.empty()) continue;
+    const WitnessedToken& t = cause.shown.tokens[0];
+    return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", t.step, " --problem ",
+               printable(t.problem, 60), " --sample ", t.sample, " --show\n");
+  }
+  return "";
+}
+
+std::string verdict_text(const RunDiagnosis& diagnosis) {
+  const std::string looked = str(diagnosis.quiet.size(), " signs were checked, none detected");
+  if (const Trend* fallen = diagnosis.fallen()) {
+    return indented(str("No cause named: ", fallen->key, " fell, and ", looked,
+                        ". Compare the responses of rollouts/ before and after step ", fallen->since, "."));
+  }
+  return indented(str("No cause named: ", looked, "."));
+}
+
+std::vector<std::string> titles_of(const std::vector<const SignRow*>& rows) {
+  std::vector<std::string> titles;
+  for (const SignRow* row : rows) titles.push_back(row->title);
+  return titles;
+}
+
+OrderedJson step_json(double step) {
+  return std::isfinite(step) ? OrderedJson(static_cast<int64_t>(step)) : OrderedJson(nullptr);
+}
+
+OrderedJson json_of(const Shown& shown) {
+  OrderedJson json = {
+      {"problems", OrderedJson::array()}, {"responses", OrderedJson::array()}, {"tokens", OrderedJson::array()}};
+  for (const ProblemCount& p : shown.problems) {
+    json["problems"].push_back({{"problem", p.problem}, {"shown", p.shown}, {"stored", p.stored}});
+  }
+  for (const Witness& w : shown.responses) {
+    json["responses"].push_back({{"step", w.step},
+                                 {"problem", w.problem},
+                                 {"sample", w.sample},
+                                 {"tokens", w.tokens},
+                                 {"what", w.what},
+                                 {"text", w.text}});
+  }
+  for (const WitnessedToken& t : shown.tokens) {
+    json["tokens"].push_back({{"step", t.step},
+                              {"problem", t.problem},
+                              {"sample", t.sample},
+                              {"position", t.position},
+                              {"piece", t.piece},
+                              {"what", t.what}});
+  }
+  return json;
+}
+
+OrderedJson json_of(const RunRecord& run, const Cause& cause) {
+  const FoundSign& sign = cause.sign;
+  OrderedJson row = {{"cause", sign.row->title},
+                     {"note", sign.note},
+                     {"since", static_cast<int64_t>(sign.since)},
+                     {"until", step_json(sign.until)},
+                     {"at_once", sign.at_once},
+                     {"from_the_start", cause.always},
+                     {"what", sign.what},
+                     {"meaning", sign.row->meaning},
+                     {"evidence", OrderedJson::array()}};
+  for (const Evidence& e : cause.evidence) {
+    row["evidence"].push_back({{"metric", e.key}, {"before", e.before}, {"after", e.after}});
+  }
+  row.update(json_of(cause.shown));
+  row["try"] = OrderedJson::array();
+  for (const std::string& text : sign.row->tries) {
+    const Remedy r = remedy_of(text);
+    row["try"].push_back({{"option", r.option}, {"now", run.setting(r.option)}, {"how", r.how}});
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std::string>& remarks) {
+  const std::string folder = path_join(run, "rollouts");
+  std::vector<int64_t> steps;
+  if (is_directory(folder)) {
+    for (const std::string& name : list_directory(folder)) {
+      if (const int64_t step = parse_step_name(name); step >= 0 && name.ends_with(".jsonl")) steps.push_back(step);
+    }
+  }
+  std::ranges::sort(steps);
+  std::vector<StoredResponse> all;
+  const size_t spread = steps.size() > kMostStoredSteps ? kMostStoredSteps - kLastSteps : steps.size();
+  std::set<size_t> chosen;
+  for (size_t i = 0; i < spread; ++i) chosen.insert(i * steps.size() / spread);
+  for (size_t i = steps.size() - std::min(steps.size(), kLastSteps); i < steps.size(); ++i) chosen.insert(i);
+  for (size_t i : chosen) {
+    const std::string file = path_join(folder, step_name(steps[i]) + ".jsonl");
+    for (StoredResponse& r : read_rollouts(file, remarks)) {
+      r.step = steps[i];
+      all.push_back(std::move(r));
+    }
+  }
+  return all;
+}
+
+std::vector<WitnessedToken> tokens_of(ShownIn sign, const StepData& data) {
+  std::vector<WitnessedToken> tokens;
+  if (!has_signal(sign, data)) return tokens;
+  std::vector<ScoredToken> scored;
+  for (size_t i = 0; i < data.batch.token.size(); ++i) scored.push_back({score_of(sign, data, i), i});
+  const size_t count = std::min(kMostTokens, scored.size());
+  const auto worse = [](const ScoredToken& a, const ScoredToken& b) {
+    return a.score != b.score ? a.score > b.score : a.at < b.at;
+  };
+  std::ranges::partial_sort(scored, scored.begin() + static_cast<std::ptrdiff_t>(count), worse);
+  for (const ScoredToken& token : std::span(scored).first(count)) {
+    if (sign == ShownIn::moved && token.score < 0) break;
+    const auto at = static_cast<int64_t>(token.at);
+    const auto response = std::ranges::find_if(
+        data.batch.responses, [&](const Response& o) { return at >= o.first && at < o.first + o.length; });
+    if (response == data.batch.responses.end()) continue;
+    const auto group = static_cast<size_t>(response->group);
+    tokens.push_back(
+        {data.step, response->sample, at - response->first, group < data.problem.size() ? data.problem[group] : "",
+         token.at < data.piece.size() ? printable(data.piece[token.at], 40) : "", token_words(sign, data, token.at)});
+  }
+  return tokens;
+}
+
+const Trend* RunDiagnosis::fallen() const {
+  const auto found = std::ranges::find(trends, Course::fell, &Trend::course);
+  return found == trends.end() ? nullptr : &*found;
+}
+
+RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored) {
+  return Diagnosing(run, stored).make();
+}
+
+std::string diagnosis_text(const RunRecord& run, const RunDiagnosis& diagnosis) {
+  const std::string wanted = run.setting("train.steps");
+  std::string text =
+      str(printable(run.path, 400), ": ", run.method.empty() ? "a training" : run.method, ", ",
+          grouped(steps_done(run)), " steps", wanted.empty() || wanted == "0" ? "" : str(" of ", wanted), "\n");
+  for (const std::string& remark : diagnosis.remarks) text += str("  note: ", remark, "\n");
+  for (const Trend& trend : diagnosis.trends) text += str("  ", trend_line(trend), "\n");
+  int64_t count = 0;
+  for (const Cause& cause : diagnosis.found) {
+    text += cause_text(run, cause, diagnosis.fallen(), cause.sign.note ? "note " : str(++count, ". "));
+  }
+  if (count == 0) text += "\n" + verdict_text(diagnosis);
+  for (const auto& [words, rows] :
+       {std::pair("looked for and not found: ", &diagnosis.quiet), std::pair("no numbers for: ", &diagnosis.blind)}) {
+    if (!rows->empty()) text += "\n" + wrap_text(words + join(titles_of(*rows), ", "), kWidth, 2, 0) + "\n";
+  }
+  return text + next_text(run, diagnosis);
+}
+
+std::string diagnosis_json(const RunRecord& run, const RunDiagnosis& diagnosis) {
+  OrderedJson json = {{"format", "ucas-causes-1"},
+                      {"run", run.path},
+                      {"method", run.method},
+                      {"steps", steps_done(run)},
+                      {"remarks", diagnosis.remarks},
+                      {"trends", OrderedJson::array()},
+                      {"causes", OrderedJson::array()},
+                      {"quiet", titles_of(diagnosis.quiet)},
+                      {"unlooked", titles_of(diagnosis.blind)}};
+  for (const Trend& t : diagnosis.trends) {
+    json["trends"].push_back({{"metric", t.key},
+                              {"course", names(Course{})[static_cast<size_t>(t.course)]},
+                              {"first", t.first},
+                              {"best", t.best},
+                              {"best_step", step_json(t.best_step)},
+                              {"last", t.last},
+                              {"since", step_json(t.since)}});
+  }
+  for (const Cause& cause : diagnosis.found) json["causes"].push_back(json_of(run, cause));
+  return json_text(json) + "\n";
+}
+
+}  // namespace ucas

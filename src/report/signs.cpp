@@ -1,0 +1,322 @@
+#include "report/signs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/files/embedded.h"
+#include "base/str.h"
+#include "core/metrics.h"
+#include "results/number.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kTable = "report/assets/signs.toml";
+constexpr size_t kFewestSteps = 3;  // for a comparison with the first
+constexpr size_t kShownNumbers = 4;
+
+std::vector<SignRow> read_table() {
+  const std::vector<Setting> all = parse_toml(std::string(embedded(kTable).value()), kTable);
+  std::vector<SignRow> rows;
+  size_t read = 0;
+  for (const char* name : names(Sign{})) {
+    const std::string begin = str(name, ".");
+    std::vector<Setting> own;
+    for (const Setting& setting : all) {
+      if (!setting.key.starts_with(begin)) continue;
+      own.push_back(setting);
+      own.back().key = setting.key.substr(begin.size());
+    }
+    read += own.size();
+    SignRow& row = rows.emplace_back();
+    row.sign = static_cast<Sign>(rows.size() - 1);
+    ucas::apply(row, own);
+  }
+  UCAS_CHECK(read == all.size(), "each table of signs.toml is a sign's");
+  return rows;
+}
+
+bool is_share_metric(const std::string& key) {
+  const Metric* metric = find_metric(key);
+  return metric != nullptr && metric->unit == Unit::share;
+}
+
+std::string limit_text(const SignRule& rule) {
+  return is_share_metric(rule.key) ? percent(rule.limit, 0) : str(rule.limit);
+}
+
+// What is held against the rule at each known step, and whether it is beyond.
+struct Held {
+  std::vector<double> step, value;
+  std::vector<char> beyond;
+  size_t size() const { return step.size(); }
+  bool stands() const { return size() > 0 && beyond.back() != 0; }
+};
+
+Held held_against(const SignRule& rule, const KnownSteps& s) {
+  Held held{s.step, {}, {}};
+  size_t wrong = 0;  // steps in a row without a right answer
+  for (size_t i = 0; i < s.size(); ++i) {
+    const double v = s.value[i];
+    if (rule.kind == SignRuleKind::never_right) {
+      wrong = v > 0 ? 0 : wrong + 1;
+      held.value.push_back(static_cast<double>(wrong));
+      held.beyond.push_back(static_cast<double>(wrong) >= rule.limit);
+    } else if (rule.kind == SignRuleKind::under_first) {
+      held.value.push_back(v);
+      held.beyond.push_back(i + 1 >= kFewestSteps && v < rule.limit * s.value[0]);
+    } else {
+      held.value.push_back(std::fabs(s.trailing(i, kSignWindow)));
+      held.beyond.push_back(held.value.back() > rule.limit);
+    }
+  }
+  return held;
+}
+
+// The first index of the stretch up to the end, as the values themselves say: a mean of ten steps is late.
+size_t began(const SignRule& rule, const KnownSteps& s, const Held& held) {
+  const auto passes = [&](size_t i) {
+    switch (rule.kind) {
+      case SignRuleKind::above:
+        return std::fabs(s.value[i]) > rule.limit;
+      case SignRuleKind::under_first:
+        return s.value[i] < rule.limit * s.value[0];
+      default:
+        return !(s.value[i] > 0);
+    }
+  };
+  size_t i = held.size() - 1;
+  while (i > 0 && held.beyond[i - 1] != 0) --i;
+  while (i > 0 && passes(i - 1)) --i;
+  while (i + 1 < s.size() && !passes(i)) ++i;
+  return i;
+}
+
+bool was_graded(const StepTable& table) {
+  return std::ranges::any_of(std::array{metric::verifier_unequal_share.key, metric::verifier_unparseable_share.key},
+                             [&](const char* key) {
+                               const KnownSteps s = series_of(table, key);
+                               return s.size() > 0 && s.after(0, kSignWindow) > 0;
+                             });
+}
+
+std::string standing_words(const SignRule& rule, const KnownSteps& s, const Held& held, const StepTable& table) {
+  const std::string steps = str("mean of the last ", std::min(s.size(), kSignWindow), " steps");
+  if (rule.kind == SignRuleKind::under_first) {
+    return str(rule.words, " from ", measure_text(s.value[0]), " to ", measure_text(s.value.back()), ", below ",
+               percent(rule.limit, 0), " of its start from step ", s.step[began(rule, s, held)], " on");
+  }
+  if (rule.kind == SignRuleKind::never_right) {
+    const KnownSteps unequal = series_of(table, metric::verifier_unequal_share.key);
+    return str("no response of the last ", held.value.back(), " steps was right, though an answer was read in ",
+               unequal.size() == 0 ? "some" : percent(unequal.after(0, kSignWindow)));
+  }
+  const double value = held.value.back();
+  return is_share_metric(rule.key)
+             ? str(percent(value), " of ", rule.words, " (", steps, "; threshold ", limit_text(rule), ")")
+             : str(measure_text(value), " ", rule.words, " (", steps, "; threshold ", limit_text(rule), ")");
+}
+
+// A sign that stood and ended: the last stretch of it.
+std::optional<FoundSign> ended(const SignRule& rule, const Held& held) {
+  size_t last = held.size();
+  while (last > 0 && held.beyond[last - 1] == 0) --last;
+  if (last == 0) return std::nullopt;
+  size_t first = last - 1;
+  while (first > 0 && held.beyond[first - 1] != 0) --first;
+  const auto stretch = std::span(held.value).subspan(first, last - first);
+  const bool low = rule.kind == SignRuleKind::under_first;
+  const double most = low ? std::ranges::min(stretch) : std::ranges::max(stretch);
+  FoundSign found{.rule = &rule, .since = held.step[first], .until = held.step[last - 1], .note = true};
+  found.what = str("over: from step ", found.since, " to step ", found.until, " ");
+  if (low) {
+    found.what += str(rule.words, " was below ", percent(rule.limit, 0), " of its start, down to ", measure_text(most));
+  } else if (rule.kind == SignRuleKind::never_right) {
+    found.what += str(most, " steps in a row had no right response");
+  } else {
+    found.what +=
+        str("up to ", is_share_metric(rule.key) ? str(percent(most), " of") : measure_text(most), " ", rule.words);
+  }
+  return found;
+}
+
+class SignFinder {
+ public:
+  explicit SignFinder(const StepTable& table) : table_(table) {}
+
+  Signs find() {
+    for (const SignRow& row : sign_rows()) look(row);
+    return std::move(made_);
+  }
+
+ private:
+  void look(const SignRow& row) {
+    bool seen = false;
+    std::vector<FoundSign> standing, over;
+    for (const SignRule& rule : row.rules) {
+      if (rule.kind == SignRuleKind::none) continue;
+      seen = try_rule(rule, standing, over) || seen;
+    }
+    if (!seen) return made_.blind.push_back(&row);
+    const std::vector<FoundSign>& found = standing.empty() ? over : standing;
+    if (found.empty()) return made_.quiet.push_back(&row);
+    FoundSign& sign = made_.found.emplace_back(found[0]);
+    sign.row = &row;
+    sign.note = sign.over() || (!row.easy.empty() && has_risen(table_));
+    for (const FoundSign& other : std::span(found).subspan(1)) {
+      sign.what += "; " + other.what;
+      sign.since = std::min(sign.since, other.since);
+    }
+    if (row.sign == Sign::dead_groups && !sign.over()) sign.what += solved_words();
+  }
+
+  // Whether the run has its numbers.
+  bool try_rule(const SignRule& rule, std::vector<FoundSign>& standing, std::vector<FoundSign>& over) {
+    if (rule.kind == SignRuleKind::not_finite) return not_finite(rule, standing);
+    const KnownSteps s = series_of(table_, rule.key);
+    if (s.size() == 0 || (rule.kind == SignRuleKind::under_first && s.size() < kFewestSteps)) return false;
+    if (rule.kind == SignRuleKind::ever || rule.kind == SignRuleKind::counter) return once(rule, s, standing);
+    if (rule.kind == SignRuleKind::fell) return fell(rule, standing);
+    if (rule.kind == SignRuleKind::never_right && !was_graded(table_)) return true;
+    const Held held = held_against(rule, s);
+    if (held.stands()) {
+      standing.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
+      standing.back().what = standing_words(rule, s, held, table_);
+    } else if (const auto past = ended(rule, held)) {
+      over.push_back(*past);
+    }
+    return true;
+  }
+
+  bool not_finite(const SignRule& rule, std::vector<FoundSign>& standing) const {
+    if (table_.not_finite.empty()) return !table_.empty();
+    std::vector<std::string> keys;
+    std::set<std::string> seen;
+    for (const auto& [key, step] : table_.not_finite) {
+      if (seen.insert(key).second && keys.size() < kShownNumbers)
+        keys.push_back(str(printable(key), " at step ", step));
+    }
+    if (seen.size() > keys.size()) keys.push_back(str(seen.size() - keys.size(), " other numbers"));
+    standing.push_back({.rule = &rule, .since = table_.not_finite[0].second, .at_once = true});
+    standing.back().what = "not finite: " + join(keys, ", ");
+    return true;
+  }
+
+  static bool once(const SignRule& rule, const KnownSteps& s, std::vector<FoundSign>& standing) {
+    const bool counts = rule.kind == SignRuleKind::counter;
+    size_t first = s.size(), worst = 0, times = 0;
+    for (size_t i = 0; i < s.size(); ++i) {
+      if (!(std::fabs(s.value[i]) > rule.limit)) continue;
+      first = std::min(first, i);
+      ++times;
+      if (std::fabs(s.value[i]) > std::fabs(s.value[worst])) worst = i;
+    }
+    if (times == 0) return true;
+    standing.push_back({.rule = &rule, .since = s.step[first], .at_once = !counts});
+    const double most = std::fabs(s.value[worst]);
+    standing.back().what = counts
+                               ? str(most, " ", rule.words)
+                               : str(rule.words, " differ by up to ", measure_text(most), " (step ", s.step[worst],
+                                     "); beyond ", measure_text(rule.limit), " in ", times, " of ", s.size(), " steps");
+    return true;
+  }
+
+  bool fell(const SignRule& rule, std::vector<FoundSign>& standing) const {
+    const Trend trend = trend_of(table_, rule.key);
+    if (trend.course == Course::unknown) return false;
+    if (trend.course != Course::fell) return true;
+    standing.push_back({.rule = &rule, .since = trend.since});
+    standing.back().what = str(rule.words, " fell from ", percent(trend.best), " (its best, at step ", trend.best_step,
+                               ") to ", percent(trend.last), ", since step ", trend.since);
+    return true;
+  }
+
+  std::string solved_words() const {
+    const KnownSteps all = series_of(table_, metric::train_solve_all.key),
+                     none = series_of(table_, metric::train_solve_none.key);
+    if (all.size() == 0 || none.size() == 0) return "";
+    return all.after(0, kSignWindow) >= none.after(0, kSignWindow)
+               ? "; most are solved by every response: the task has become too easy"
+               : "; most are solved by no response: the task is too hard for this model";
+  }
+
+  const StepTable& table_;
+  Signs made_;
+};
+
+std::string when_of(const SignRule& rule) {
+  const Metric* metric = find_metric(rule.key);
+  const std::string key = str("`", rule.key, "`");
+  const std::string unit = metric == nullptr || is_share_metric(rule.key) ? "" : name_of(metric->unit);
+  const std::string limit = str(limit_text(rule), unit.empty() ? "" : " ", unit);
+  switch (rule.kind) {
+    case SignRuleKind::above:
+      return str("mean of the last ", kSignWindow, " ", key, " above ", limit);
+    case SignRuleKind::under_first:
+      return str("the last ", key, " below ", percent(rule.limit, 0), " of the first");
+    case SignRuleKind::ever:
+      return str(key, " of a step beyond ", limit);
+    case SignRuleKind::counter:
+      return str(key, " above 0");
+    case SignRuleKind::never_right:
+      return str(key, " 0 in the last ", rule.limit, " steps or more, though responses were graded");
+    case SignRuleKind::not_finite:
+      return "any `null`";
+    case SignRuleKind::fell:
+      return str("mean `", rule.key, "` fell from its best");
+    case SignRuleKind::none:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+void SignRule::fields(Fields& f) {
+  f.choice("kind", kind, "how the number is judged");
+  f.field("key", key, "metric of steps.jsonl");
+  f.field("words", words, "what is counted, in words");
+  f.field("limit", limit, "value at which the metric is a sign");
+}
+
+void SignRow::fields(Fields& f) {
+  f.field("title", title, "name of the sign");
+  f.field("meaning", meaning, "what the sign usually means and what to look at");
+  f.field("easy", easy, "what to say while the reward has risen");
+  f.field("also", also, "metrics that are shown beside");
+  f.field("remedies", tries, "options to try, OPTION: HOW");
+  f.choice("responses", responses, "stored responses that show the sign");
+  f.choice("tokens", tokens, "tokens of a saved step that show the sign");
+  f.section("rule", rules[0]);
+  f.section("rule2", rules[1]);
+  f.section("rule3", rules[2]);
+}
+
+std::string SignRow::advice() const { return str(meaning, " Try ", join(tries, "; "), "."); }
+
+std::string FoundSign::advice() const {
+  if (over()) return "It cleared before the end.";
+  return note ? row->easy : row->advice();
+}
+
+std::span<const SignRow> sign_rows() {
+  static const std::vector<SignRow> rows = read_table();
+  return rows;
+}
+
+std::string when_of(const SignRow& row) {
+  std::vector<std::string> texts;
+  for (const SignRule& rule : row.rules) {
+    if (rule.kind != SignRuleKind::none) texts.push_back(when_of(rule));
+  }
+  return str(join(texts, ", or "), row.easy.empty() ? "" : "; a note while the reward has risen and stays");
+}
+
+Signs find_signs(const StepTable& table) { return SignFinder(table).find(); }
+
+}  // namespace ucas

@@ -1,0 +1,97 @@
+// What can go wrong in a training: eight signs, a table that is data (assets/signs.toml), and the one engine that looks
+// for them in the numbers of a run. The report's alarms, the terminal and `ucas diagnose` read it.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/text/fields.h"
+#include "report/trend.h"
+
+namespace ucas {
+
+enum class Sign : uint8_t {
+  entropy_collapse,
+  dead_groups,
+  no_right_answer,
+  length_clipping,
+  unparseable,
+  mismatch,
+  unstable_updates,
+  validation_fell
+};
+constexpr std::array<const char*, 8> names(Sign) {
+  return {"entropy_collapse", "dead_groups", "no_right_answer",  "length_clipping",
+          "unparseable",      "mismatch",    "unstable_updates", "validation_fell"};
+}
+
+// When a number is a sign.
+enum class SignRuleKind : uint8_t {
+  none,
+  above,        // mean of the size of the last ten over the limit, and still
+  under_first,  // under so many times the first
+  ever,         // one step beyond the limit is enough
+  counter,      // it only grows; 0 is healthy
+  never_right,  // 0 for so many steps, though answers were graded
+  not_finite,   // any number of any step
+  fell          // from its best (report/trend.h)
+};
+constexpr std::array<const char*, 8> names(SignRuleKind) {
+  return {"none", "above", "under_first", "ever", "counter", "never_right", "not_finite", "fell"};
+}
+
+struct SignRule {
+  SignRuleKind kind = SignRuleKind::none;
+  std::string key, words;  // of core/metrics.h; what it counts
+  double limit = 0;
+  void fields(Fields& f);
+};
+
+// Which stored responses show it, and which tokens of a saved step.
+enum class ShownBy : uint8_t { none, cut, unreadable, wrong, paid_wrong };
+constexpr std::array<const char*, 5> names(ShownBy) { return {"none", "cut", "unreadable", "wrong", "paid_wrong"}; }
+enum class ShownIn : uint8_t { none, sure, differing, moved };
+constexpr std::array<const char*, 4> names(ShownIn) { return {"none", "sure", "differing", "moved"}; }
+
+struct SignRow {
+  Sign sign{};
+  std::string title, meaning;
+  std::string easy;                // what to say instead while the reward has risen and stays: then it is a note
+  std::vector<std::string> also;   // numbers that are shown beside
+  std::vector<std::string> tries;  // "option: what to do with it"
+  ShownBy responses = ShownBy::none;
+  ShownIn tokens = ShownIn::none;
+  std::array<SignRule, 3> rules;  // one is enough
+  void fields(Fields& f);
+  std::string advice() const;  // meaning and tries, in sentences
+};
+std::span<const SignRow> sign_rows();  // in the order of Sign
+inline const SignRow& row_of(Sign sign) { return sign_rows()[static_cast<size_t>(sign)]; }
+// When it stands, in Markdown: "mean of the last 10 `train/dead_groups` above 50 %".
+std::string when_of(const SignRow& row);
+
+struct FoundSign {
+  const SignRow* row = nullptr;
+  const SignRule* rule = nullptr;  // the first that stands
+  double since = 0;                // the step
+  double until = kUnknown;         // the last step of it, where it ended in the run: a note
+  bool at_once = false;            // it happened at that step; otherwise it stands
+  bool note = false;               // not harmful here
+  std::string what;                // the figures, in words
+  bool over() const { return std::isfinite(until); }
+  std::string advice() const;  // what it means and what to do
+};
+
+struct Signs {
+  std::vector<FoundSign> found;              // in the order of the table
+  std::vector<const SignRow*> quiet, blind;  // looked for in vain; of what the run has no numbers for
+};
+Signs find_signs(const StepTable& table);
+
+constexpr size_t kSignWindow = 10;  // steps over which shares are averaged
+
+}  // namespace ucas
