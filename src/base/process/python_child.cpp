@@ -18,6 +18,7 @@
 #include "base/process/python_package.h"
 #include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 extern char** environ;
 
