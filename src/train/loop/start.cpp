@@ -23,6 +23,7 @@
 #include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
+#include "data/source_rows.h"
 #include "hf/adapter.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
@@ -41,6 +42,7 @@
 #include "train/state/fingerprint.h"
 #include "train/update/gpu_check.h"
 #include "train/update/self_check.h"
+#include "verify/sandbox/check.h"
 
 namespace ucas {
 
@@ -48,13 +50,26 @@ namespace {
 
 constexpr const char* kOverPlan = "allow-over-plan";
 
-TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
-                     const Template& form, int64_t limit, bool labels) {
+ProblemOptions options_of(const TrainConfig& config) {
   ProblemOptions options;
-  options.columns_where_there = &files == &config.data.val_files;  // those may have the usual names
-  options.labels = labels;
   options.columns = config.data.columns;
   options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
+  return options;
+}
+
+// Of the data, for a function that is called with their columns as TRL and verl call it.
+std::map<std::string, std::string> rows_for_reward(const TrainConfig& config) {
+  if (config.reward.python.empty() || config.reward.python == kTaskScorers) return {};
+  ProblemOptions options = options_of(config);
+  options.labels = false;
+  return read_source_rows(config.data.files, options);
+}
+
+TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
+                     const Template& form, int64_t limit, bool labels) {
+  ProblemOptions options = options_of(config);
+  options.columns_where_there = &files == &config.data.val_files;  // those may have the usual names
+  options.labels = labels;
   std::vector<Problem> problems = read_problems(files, options);
   if (limit > 0 && limit < static_cast<int64_t>(problems.size())) problems.resize(static_cast<size_t>(limit));
   TrainingSet set;
@@ -71,11 +86,18 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   return set;
 }
 
+constexpr int64_t kScorersOwn = 1024;  // MiB of address space for the packages that scorers import
+
 // The program that scores responses, with its arguments.
 std::vector<std::string> scorer_words(const TrainConfig& config) {
   if (!config.reward.command.empty()) return {"/bin/sh", "-c", config.reward.command};
   if (config.reward.python != kTaskScorers) return python_words("reward", {config.reward.python});
-  std::vector<std::string> arguments = {"score"};
+  // Scorers of reasoning-gym evaluate what the model wrote: in the sandbox, and nowhere else.
+  const code::CodeOptions& code = config.reward.code;
+  const code::Sandbox sandbox(code);
+  std::vector<std::string> arguments = {"score", launcher_of_forks(sandbox, "the scorers of reasoning-gym"),
+                                        str(code.wall_seconds), str(code.cpu_seconds),
+                                        str((code.memory_mib + kScorersOwn) << 20)};
   arguments.insert(arguments.end(), config.data.files.begin(), config.data.files.end());
   return python_words("reasoning", arguments);
 }
@@ -245,10 +267,31 @@ struct Planned {
   std::string words;
 };
 
+// Loads a reward's function and sees that it can be called with the data's columns, in a Python that ends.
+void check_call_of_reward(const TrainConfig& config) {
+  constexpr size_t kRows = 2, kLongestWord = 60000;  // of a command line
+  std::vector<RewardAsk> asks;
+  std::vector<Problem> problems(kRows);
+  const Verdict none;
+  const std::map<std::string, std::string> rows = rows_for_reward(config);
+  for (const auto& [id, row] : rows) {
+    if (asks.size() == kRows) break;
+    if (row.size() > kLongestWord) continue;
+    problems[asks.size()].id = id;
+    problems[asks.size()].gold = {""};
+    asks.push_back({problems[asks.size()], "", 0, true, none, &row, {}});
+  }
+  if (asks.empty()) return;
+  std::vector<std::string> words = {"check", config.reward.python};
+  for (const std::string& line : split(trim(reward_lines(asks)), '\n')) words.push_back(line);
+  run_python("reward", words, config.reward.scorer());
+}
+
 void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
   if (ranks.leads()) {
     check_python_function("reward.python", config.reward.python == kTaskScorers ? "" : config.reward.python);
     check_python_function("method.python", config.method_python);
+    check_call_of_reward(config);
   }
   if (ranks.alone()) return;
   if (config.rollout.off_policy_steps > 0) {
@@ -316,6 +359,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
   if (t.config.reward.from_outside() && t.ranks->leads()) {
     t.external = std::make_unique<RewardCommand>(scorer_words(t.config), t.config.reward.scorer(),
                                                  t.config.reward.command_seconds);
+    t.external->tell_rows(rows_for_reward(t.config));
   }
   if (!t.config.method_python.empty()) {
     t.advantages =

@@ -408,6 +408,15 @@ void Sandbox::find_python() {
               kNoSandbox);
 }
 
+std::string launcher_of_forks(const Sandbox& sandbox, const std::string& what) {
+  const std::string why = sandbox.why();
+  if (sandbox.tier() == SandboxChoice::a) return path_join(own_folder(), "ucas-sandbox");
+  throw Error(ErrorKind::sandbox,
+              str(what, " may run what a model wrote, and run in tier a of the sandbox alone, not in ",
+                  word_of(sandbox.tier()), why.empty() ? "" : ": ", why, "; ", remedy(why.empty() ? "namespace" : why)),
+              kNoSandbox);
+}
+
 Ended Sandbox::run(const std::string& task, int64_t results, const std::function<bool(const Frame&)>& take) const {
   const double began = now_seconds();
   const char* tier = tier_ == SandboxChoice::none ? "none" : tier_ == SandboxChoice::b ? "b" : "a";
