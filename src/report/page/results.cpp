@@ -18,7 +18,7 @@ namespace ucas {
 namespace {
 
 constexpr size_t kMostFindings = 6;  // sentences that are not folded away
-constexpr double kLevel = 0.95;
+constexpr double kShownLevel = 0.95;
 constexpr const char* kOverSeeds =
     "Figures are mean \xc2\xb1 standard deviation over seeds; small figures below them: 95 % t interval of that mean "
     "over seeds. Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
@@ -172,7 +172,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
   note +=
       str("A difference is called higher or lower only if its interval excludes zero and its corrected p is at most "
           "0.05 (",
-          family_text(summary.comparisons, kLevel), ").");
+          family_text(summary.comparisons, kShownLevel), ").");
   const size_t all = summary.differences.size();
   return {
       {"asked", asked_of(summary)},
