@@ -16,7 +16,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kTable = "src/report/assets/signs.toml";
+constexpr const char* kTable = "report/assets/signs.toml";
 constexpr size_t kFewestSteps = 3;  // for a comparison with the first
 constexpr size_t kShownNumbers = 4;
 
