@@ -9,16 +9,16 @@
 namespace ucas::testing {
 
 FakeServer::FakeServer(const std::string& checkpoint) : model_(load_model(checkpoint, at::kCPU)), server_(8) {
-  const auto nothing = [](const std::string&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
+  const auto nothing = [](HttpBody&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
   for (const char* path : {"/pause", "/reset_prefix_cache", "/resume"}) server_.post(path, nothing);
-  server_.get("/v1/models", [](const std::string&, const HttpHeaders&) -> HttpAnswer {
+  server_.get("/v1/models", [](HttpBody&, const HttpHeaders&) -> HttpAnswer {
     return {.body = R"({"data": [{"id": "tiny"}]})"};
   });
-  server_.post("/v1/completions", [this](const std::string& body, const HttpHeaders&) { return complete(body); });
-  server_.post("/collective_rpc", [this](const std::string& body, const HttpHeaders&) { return take_weights(body); });
-  server_.post("/update_weight_version", [this](const std::string& body, const HttpHeaders&) -> HttpAnswer {
+  server_.post("/v1/completions", [this](HttpBody& body, const HttpHeaders&) { return complete(body.text()); });
+  server_.post("/collective_rpc", [this](HttpBody& body, const HttpHeaders&) { return take_weights(body.text()); });
+  server_.post("/update_weight_version", [this](HttpBody& body, const HttpHeaders&) -> HttpAnswer {
     const std::lock_guard lock(mutex_);
-    versions_.push_back(Json::parse(body).at("new_version").get<std::string>());
+    versions_.push_back(Json::parse(body.text()).at("new_version").get<std::string>());
     return {.body = "{}"};
   });
   port_ = server_.bind("127.0.0.1", 0);
@@ -36,7 +36,7 @@ std::vector<std::string> FakeServer::versions() const {
 }
 
 HttpAnswer FakeServer::complete(const std::string& body) {
-  const Json asked = Json::parse(body);
+  const Json asked = Json::parse(body.text());
   const std::lock_guard lock(mutex_);
   if (asked.contains("prompt_logprobs")) return {.body = score(asked).dump()};
   if (refused > 0 && refused-- > 0) return {.status = 500, .body = "{\"error\": \"told to refuse\"}"};
@@ -79,7 +79,7 @@ Json FakeServer::score(const Json& asked) {
 }
 
 HttpAnswer FakeServer::take_weights(const std::string& body) {
-  const Json asked = Json::parse(body);
+  const Json asked = Json::parse(body.text());
   if (on_weights) on_weights();
   const std::lock_guard lock(mutex_);
   if (!keeps_weights) model_ = load_model(asked.at("kwargs").at("weights_path").get<std::string>(), at::kCPU);
