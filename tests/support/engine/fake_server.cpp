@@ -11,9 +11,8 @@ namespace ucas::testing {
 FakeServer::FakeServer(const std::string& checkpoint) : model_(load_model(checkpoint, at::kCPU)), server_(8) {
   const auto nothing = [](HttpBody&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
   for (const char* path : {"/pause", "/reset_prefix_cache", "/resume"}) server_.post(path, nothing);
-  server_.get("/v1/models", [](HttpBody&, const HttpHeaders&) -> HttpAnswer {
-    return {.body = R"({"data": [{"id": "tiny"}]})"};
-  });
+  server_.get("/v1/models",
+              [](HttpBody&, const HttpHeaders&) -> HttpAnswer { return {.body = R"({"data": [{"id": "tiny"}]})"}; });
   server_.post("/v1/completions", [this](HttpBody& body, const HttpHeaders&) { return complete(body.text()); });
   server_.post("/collective_rpc", [this](HttpBody& body, const HttpHeaders&) { return take_weights(body.text()); });
   server_.post("/update_weight_version", [this](HttpBody& body, const HttpHeaders&) -> HttpAnswer {
@@ -36,7 +35,7 @@ std::vector<std::string> FakeServer::versions() const {
 }
 
 HttpAnswer FakeServer::complete(const std::string& body) {
-  const Json asked = Json::parse(body.text());
+  const Json asked = Json::parse(body);
   const std::lock_guard lock(mutex_);
   if (asked.contains("prompt_logprobs")) return {.body = score(asked).dump()};
   if (refused > 0 && refused-- > 0) return {.status = 500, .body = "{\"error\": \"told to refuse\"}"};
@@ -79,7 +78,7 @@ Json FakeServer::score(const Json& asked) {
 }
 
 HttpAnswer FakeServer::take_weights(const std::string& body) {
-  const Json asked = Json::parse(body.text());
+  const Json asked = Json::parse(body);
   if (on_weights) on_weights();
   const std::lock_guard lock(mutex_);
   if (!keeps_weights) model_ = load_model(asked.at("kwargs").at("weights_path").get<std::string>(), at::kCPU);
