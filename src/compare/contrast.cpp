@@ -78,6 +78,8 @@ class Comparer {
         unpaired();
         break;
     }
+    const bool several = runs_.kind != Pairs::one && runs_.kind != Pairs::averaged;
+    if (several && has_problems() && out_.change.bounded()) out_.basis += " and over problems";
     hold_within_shares();
     return std::move(out_);
   }
@@ -229,7 +231,6 @@ class Comparer {
     out_.basis = basis;
     out_.estimable = found.change.bounded() || !several;
     if (!out_.estimable) out_.basis += ", which all differ by the same";
-    if (has_problems() && found.change.bounded()) out_.basis += " and over problems";
   }
 
   void hold_within_shares() {

@@ -21,8 +21,8 @@ constexpr size_t kMostFindings = 6;  // sentences that are not folded away
 constexpr double kShownLevel = 0.95;
 constexpr const char* kOverSeeds =
     "Figures are mean \xc2\xb1 standard deviation over seeds; small figures below them: 95 % t interval of that mean "
-    "over seeds. Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
-    "bounds of a t interval over runs and a bootstrap over runs and problems, p is the larger of both tests. ";
+    "over seeds. Differences of methods: runs paired by seed, problems by source and id; interval and p are of runs "
+    "and problems together. ";
 constexpr const char* kOverProblems =
     "Small print: 95 % interval over problems. Two runs are compared problem by problem: that covers the choice of "
     "problems, not the luck of training, for which it takes more seeds. ";
