@@ -96,7 +96,7 @@ std::vector<std::string> scorer_words(const TrainConfig& config) {
   const code::CodeOptions& code = config.reward.code;
   const code::Sandbox sandbox(code);
   std::vector<std::string> arguments = {"score", launcher_of_forks(sandbox, "the scorers of reasoning-gym"),
-                                        str(code.wall_seconds), str(code.cpu_seconds),
+                                        str(code.wall_seconds), str(code.cpu()),
                                         str((code.memory_mib + kScorersOwn) << 20)};
   arguments.insert(arguments.end(), config.data.files.begin(), config.data.files.end());
   return python_words("reasoning", arguments);
@@ -128,7 +128,7 @@ EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
-  if (total == 0 || config.rollout.backend != SampledBy::native) return engine;
+  if (total == 0 || config.rollout.served()) return engine;
   PlannedModels models = planned_models(config, weights);
   models.ranks = ranks;
   models.gpu = usable_gpu(total);
@@ -232,7 +232,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
   if (!config.data.val_files.empty()) {
-    parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
+    parts.validation = load_set(config, config.data.val_files, tokenizer, form, 0, true);
     check_golds(parts.graders, parts.validation.problems);
   }
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
@@ -245,7 +245,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   }
   check_longest(config, parts.policy.model->config());
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
-  if (config.rollout.backend == SampledBy::native) {
+  if (!config.rollout.served()) {
     parts.engine = engine_of(config, device, weights, ranks.size());
     parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
@@ -413,20 +413,14 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
 
 // Settings of the run with those of the command line, where these may change.
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
-                                    const TrainConfig& before, bool allow_changes) {
+                                    const TrainConfig& before) {
   for (const Setting& setting : overrides) {
     if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
-    const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
     const auto* text = std::get_if<std::string>(&setting.value);
     const bool another_gpu =
         setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
-    if (is_free_option(setting.key, before) || setting.key == "threads" || another_gpu || (length && allow_changes)) {
+    if (is_free_option(setting.key) || setting.key == "threads" || another_gpu) {
       settings.push_back(setting);
-    } else if (length) {
-      throw Error(ErrorKind::config,
-                  str(setting.where, ": cannot change on --resume: a learning rate of this run is planned over ",
-                      "all its steps (schedule = \"cosine\"), so that other steps would change results; "
-                      "leave it, or add --allow-changes"));
     } else {
       throw Error(ErrorKind::config, str(setting.where,
                                          ": cannot change on --resume: it would change results; start a new run "
@@ -614,7 +608,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     RunDirectory::check_started(path);
     const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
     before = make_train_config(saved);
-    config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
+    config = make_train_config(with_overrides(saved, overrides, before));
     config.validate();
     had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   });

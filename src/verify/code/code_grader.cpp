@@ -192,7 +192,7 @@ class CodeGrader final : public Grader {
       verdict.decide(VerdictKind::unequal, str(share, "; test ", score.first_failed + 1, ": ", score.why));
     } else if (ended.how == Ended::How::killed) {
       // The limit on CPU time kills; what dies of something else is no slow program on a slow machine.
-      const bool time = ended.code == SIGKILL && ended.seconds >= static_cast<double>(setup_.code.cpu_seconds) - 0.5;
+      const bool time = ended.code == SIGKILL && ended.seconds >= static_cast<double>(setup_.code.cpu()) - 0.5;
       verdict.decide(time ? VerdictKind::over_budget : VerdictKind::unequal,
                      str(share, time ? ", out of CPU time" : str(", killed by signal ", ended.code)));
     } else {

@@ -313,8 +313,6 @@ void CodeOptions::fields(Fields& f) {
            "sandbox of model-written programs: a = namespaces, Landlock, seccomp, limits; b = all but namespaces; auto "
            "= a, else b, else exit 78; none = no protection, for trusted programs");
   f.field("wall_seconds", wall_seconds, Range{1, 3600}, "wall-clock seconds per response, over all tests");
-  f.field("cpu_seconds", cpu_seconds, Range{1, 3600}, "CPU seconds per response, over all tests");
-  f.field("memory_mib", memory_mib, Range{64, 1 << 20}, "address space per response, in MiB");
 }
 
 std::string make_task(std::string_view mode, std::string_view source, const std::vector<std::string>& steps) {
@@ -430,7 +428,7 @@ Ended Sandbox::run(const std::string& task, int64_t results, const std::function
                                     "--wall",
                                     str(options_.wall_seconds * 1000),
                                     "--cpu",
-                                    str(options_.cpu_seconds),
+                                    str(options_.cpu()),
                                     "--memory",
                                     str(options_.memory_mib << 20)};
   if (landlock_ > 0) words.insert(words.end(), {"--landlock", str(landlock_)});
