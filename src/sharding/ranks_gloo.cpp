@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/files/fault.h"
@@ -30,22 +29,15 @@ constexpr int64_t kUnderWay = int64_t{256} << 20;  // bytes that several roots s
 constexpr int64_t kCallsAtOnce = 4;                // of them, by threads of Gloo
 constexpr std::chrono::minutes kPatience{30};      // for the slowest rank: a step's sampling may be uneven
 
+enum class Kind : int64_t { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
+
 // What a rank is about to do, said before it does.
 struct Header {
-  int64_t number = 0;
-  uint64_t call = 0;  // kind and name
-  int64_t bytes = -1;
+  Kind kind = Kind::barrier;
+  int64_t number = 0, bytes = -1;
+  char what[64] = {};
   bool operator==(const Header&) const = default;
 };
-constexpr size_t kNameBytes = 64;
-
-enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
-
-uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
-  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
-  for (const char c : what) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 at::Tensor tensor_of(const void* data, size_t bytes) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
@@ -333,7 +325,8 @@ class GlooRanks final : public Ranks {
   std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
     fault_point(fault_.c_str());
     heartbeat_->begins(calls_ + 1, what);
-    const Header mine{++calls_, hash_of_call(kind, what), bytes};
+    Header mine{kind, ++calls_, bytes};
+    std::strncpy(mine.what, what, sizeof mine.what - 1);
     std::vector<Header> headers;
     for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
       std::memcpy(&headers.emplace_back(), part.const_data_ptr(), sizeof mine);
@@ -343,20 +336,12 @@ class GlooRanks final : public Ranks {
       return header == mine;
     });
     if (all) return headers;
-    char name[kNameBytes] = {};
-    std::strncpy(name, what, sizeof name - 1);
     std::vector<std::string> said;
-    const std::vector<at::Tensor> names = all_of(what, tensor_of(name, sizeof name));
-    for (size_t r = 0; r < names.size(); ++r) {
-      said.push_back(in_words(static_cast<const char*>(names[r].const_data_ptr()), headers[r], str("rank ", r)));
+    for (size_t r = 0; r < headers.size(); ++r) {
+      const Header& h = headers[r];
+      said.push_back(str("rank ", r, " is at call ", h.number, ", ", printable(h.what, sizeof h.what),
+                         h.bytes < 0 ? "" : str(" of ", h.bytes, " bytes")));
     }
-    refuse(said);
-  }
-  static std::string in_words(const char* name, const Header& header, const std::string& who) {
-    const std::string bytes = header.bytes < 0 ? "" : str(" of ", header.bytes, " bytes");
-    return str(who, " is at call ", header.number, ", ", printable(name, kNameBytes), bytes);
-  }
-  [[noreturn]] void refuse(const std::vector<std::string>& said) const {
     throw Error(ErrorKind::ranks,
                 str("rank ", rank_, " of ", size_, ": the ranks do not do the same: ", join(said, "; "),
                     " (a bug in ucas; please report it with the command)"),

@@ -96,7 +96,7 @@ code, said = struck("still", signal.SIGSTOP, 3)
 check(code == 70 and "rank 1: nothing was heard of it" in said, f"still: {code}, {said}")
 
 # The first cause: rank 0's disk is full, and rank 1 ends because rank 0 has.
-done = ucas(*words(path("full"), "--ranks", 2), expect=74, env={**os.environ, "UCAS_FAULT": "write:400:28"})
+done = ucas(*words(path("full"), "--ranks", 2), expect=74, env={**os.environ, "UCAS_FAULT": "write:120:28:sticky"})
 check("rank 0 ended with exit code 74" in done.stderr, f"a full disk ends all with its own code: {done.stderr[-400:]}")
 
 process = start(path("stopped"), "--ranks", "2")
