@@ -119,12 +119,15 @@ TEST(contrast, whichever_group_is_untrained_the_seeds_are_those_of_the_other) {
 
 TEST(contrast, the_paired_t_test_over_seeds_is_that_of_the_textbook) {
   // Differences 0.1 ... 0.4 of 1,000 problems: t = 0.25 / (0.1290994 / 2) = 3.872983, p = 0.0304662 (scipy ttest_rel),
-  // 95 % interval 0.25 -+ 3.182446 * 0.0645497. Problems of which every run gains another quarter differ by nothing but
-  // single answers, so that the runs decide.
+  // 95 % interval 0.25 -+ 3.182446 * 0.0645497. Each problem is gained by one of the four runs, so that problems differ by
+  // single answers alone and the runs decide.
   std::vector<RunAnswers> a, b;
+  int64_t next = 0;
   for (int64_t s = 1; s <= 4; ++s) {
+    std::vector<int> gained(1000, 0);
+    for (int64_t i = 0; i < 100 * s; ++i) gained[static_cast<size_t>(next++)] = 1;
     a.push_back(run_of(first_of(1000, 0), {"", s}));
-    b.push_back(run_of(first_of(1000, 100 * s), {"", s}));
+    b.push_back(run_of(gained, {"", s}));
   }
   const Contrast d = greedy(group_of(a), group_of(b));
   EXPECT_EQ(d.runs, 4);

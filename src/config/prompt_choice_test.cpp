@@ -76,7 +76,6 @@ TEST_F(prompt_choice, the_line_that_evaluates_as_a_run_validates_has_all_that_di
   set("data.val_files", "a test.jsonl");
   set("data.few_shot", "shots.jsonl");
   set("data.shots", "2");
-  set("data.val_limit", "64");
   set("rollout.response_length", "48");
   set("rollout.stop", "</answer>");
   set("reward.extract", "lenient");

@@ -33,7 +33,6 @@ std::string typed(const std::string& value) {
 EvaluateOptions evaluation_of(const TrainConfig& c) {
   EvaluateOptions o;
   o.data = c.data.val_files;
-  o.limit = c.data.val_limit;
   o.problems.columns = c.data.columns;
   o.prompt_template = c.data.prompt_template;
   o.examples = c.data.examples;

@@ -48,10 +48,6 @@ void TrainConfig::validate() const {
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
   if (method && method->needs().teacher == "")
     refuse("method.teacher is empty: give --method.teacher DIR, the checkpoint of the teacher");
-  if (rollout.backend != SampledBy::native && rollout.servers.empty()) {
-    refuse(str("rollout.backend = \"", word_of(rollout.backend),
-               "\" but rollout.servers is empty: give --rollout.servers http://HOST:PORT"));
-  }
   if (train.test_freq > 0 && data.val_files.empty()) {
     refuse(
         str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
@@ -102,8 +98,8 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
         "rollout.off_policy_steps = 1 with rollout.carry_over = true: prompts would be two steps old; choose one of "
         "them");
   }
-  if (rollout.backend != SampledBy::native) {
-    const std::string with = str(" with rollout.backend = \"", word_of(rollout.backend), "\"");
+  if (rollout.served()) {
+    const std::string with = " with rollout.servers";
     if (rollout.top_p < 1) {
       refuse(str("rollout.top_p", with, ": servers do not say log-probs both before and after the cut; leave it at 1"));
     }
@@ -111,19 +107,17 @@ void TrainConfig::refuse_sampling(Refusals& refuse) const {
       refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
     }
   } else {
-    if (!rollout.servers.empty()) refuse("rollout.servers without rollout.backend: set rollout.backend = \"vllm\"");
     if (rollout.off_policy_steps > 0) {
       refuse(
           "rollout.off_policy_steps = 1 without servers would only move the sampling before the update: set it to 0, "
-          "or sample with servers (rollout.backend = \"vllm\")");
+          "or sample with servers (rollout.servers)");
     }
   }
   if (rollout.stop_early) refuse.attempt([&] { refuse_early_stop(refuse); });
   if (rollout.environment.some()) {
     const std::string with = str("rollout.environment = \"", word_of(rollout.environment.kind), "\"");
-    if (rollout.backend != SampledBy::native) {
-      refuse(str(with, " with rollout.backend = \"", word_of(rollout.backend),
-                 "\": servers know of no inserts; leave rollout.backend at \"native\""));
+    if (rollout.served()) {
+      refuse(str(with, " with rollout.servers: servers know of no inserts; leave rollout.servers empty"));
     }
     if (device != "cpu") {
       refuse(str(with, " with device = \"", device,
@@ -179,8 +173,8 @@ void TrainConfig::refuse_early_stop(Refusals& refuse) const {
         "needs a rule that prompts must pass, such as objective.keep_mixed_groups = true: here all pass, and "
         "data.gen_batch_size says how many are sampled");
   }
-  if (rollout.backend != SampledBy::native) {
-    refuse_with(str("with rollout.backend = \"", word_of(rollout.backend), "\": requests to servers are not aborted"));
+  if (rollout.served()) {
+    refuse_with("with rollout.servers: requests to servers are not aborted");
   }
   if (reward.from_outside()) {
     refuse_with(str("with ", reward.scorer(), ": its scores come once all responses are sampled"));

@@ -127,7 +127,10 @@ std::string gold_of_lists(const JsonRow& row, const Json& lists) {
     }
     tests.push_back({{"input", in}, {"output", out}});
   }
-  if (function) gold["entry_point"] = name->get<std::string>();
+  if (function) {
+    gold["entry_point"] = name->get<std::string>();
+    gold["wrapped"] = true;  // APPS and TACO write a result in a list of one, or bare
+  }
   gold[function ? "values" : "stdin"] = tests;
   return dump(gold);
 }
@@ -198,10 +201,24 @@ std::string unpack_text(std::string_view packed, const std::string& where) {
       inflate_all(bytes, Packing::zlib, kUnpackedLimit, str(where, ": packed tests"), ErrorKind::data_line), where);
 }
 
+std::string gold_of_truth(const JsonRow& row, const std::string& truth) {
+  if (!trim(truth).starts_with('{') || truth.find("\"inputs\"") == std::string::npos) return "";
+  Json lists;
+  try {
+    lists = parse_json(truth, row.where);
+  } catch (const Error&) {
+    return "";
+  }
+  return lists.contains("inputs") && lists.contains("outputs") ? gold_of_lists(row, lists) : "";
+}
+
 std::string gold_of_tests(const JsonRow& row) {
   if (present(row, "test")) return gold_of_asserts(row, text_field(row, "test"));
   if (const Json* list = present(row, "test_list")) {
     std::string text;
+    if (const Json* imports = present(row, "test_imports"); imports != nullptr && !imports->empty()) {
+      for (const std::string& line : answer_field(row, *imports, "test_imports", false)) text += line + "\n";
+    }
     for (const std::string& line : answer_field(row, *list, "test_list", false)) text += line + "\n";
     return gold_of_asserts(row, text);
   }
@@ -214,7 +231,7 @@ std::string gold_of_tests(const JsonRow& row) {
   for (const char* own : {"asserts", "calls", "values", "stdin"}) {
     if (!present(row, own)) continue;
     OrderedJson gold;
-    for (const char* key : {"entry_point", "prelude", own}) {
+    for (const char* key : {"entry_point", "prelude", "wrapped", own}) {
       if (const Json* value = present(row, key)) gold[key] = *value;
     }
     return dump(gold);

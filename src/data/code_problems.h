@@ -7,6 +7,7 @@
 //                                           {inputs, outputs, fn_name}
 //   public_test_cases, private_test_cases   LiveCodeBench: JSON text of [{input, output, testtype}], the private ones
 //                                           perhaps packed; metadata.func_name
+//   ground_truth of verl                    JSON text of {inputs, outputs, fn_name}
 //   asserts | calls | values | stdin        our own
 // clang-format on
 #pragma once
@@ -20,6 +21,9 @@ namespace ucas {
 
 // "" where the row has no tests. Error(ErrorKind::data_line) for what looks like tests and is none.
 std::string gold_of_tests(const JsonRow& row);
+
+// Of verl's ground_truth that is such a JSON text; "" for any other text.
+std::string gold_of_truth(const JsonRow& row, const std::string& truth);
 
 // LiveCodeBench's private tests: base64 of zlib of a pickle that holds one text and nothing else. This reads that one
 // form and refuses every other: a pickle is a program, and none is run here. Error(ErrorKind::data_line, "WHERE: ...").

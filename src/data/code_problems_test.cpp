@@ -59,7 +59,9 @@ TEST(code_rows, each_known_form_of_tests_becomes_one_gold) {
   EXPECT_EQ(gold_of(R"({"input_output": "{\"inputs\": [\"1\\n\"], \"outputs\": [\"2\\n\"]}"})"),
             R"({"stdin":[{"input":"1\n","output":"2\n"}]})");
   EXPECT_EQ(gold_of(R"({"input_output": {"inputs": [[1, "a"]], "outputs": [[2]], "fn_name": "f"}})"),
-            R"({"entry_point":"f","values":[{"input":"1\n\"a\"\n","output":"[2]"}]})");
+            R"({"entry_point":"f","wrapped":true,"values":[{"input":"1\n\"a\"\n","output":"[2]"}]})");
+  EXPECT_EQ(gold_of(R"({"test_imports": ["import math"], "test_list": ["assert f(1) == 2"]})"),
+            R"({"asserts":"import math\nassert f(1) == 2\n"})");
   EXPECT_EQ(gold_of(R"({"public_test_cases": "[{\"input\": \"1\", \"output\": \"2\", \"testtype\": \"functional\"}]",
                         "private_test_cases": "", "metadata": "{\"func_name\": \"f\"}"})"),
             R"({"entry_point":"f","values":[{"input":"1","output":"2"}]})");

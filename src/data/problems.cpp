@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/hub_path.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "data/code_problems.h"
+#include "data/source_rows.h"
 
 namespace ucas {
 
@@ -29,6 +33,7 @@ const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solutio
 std::string id_text(const JsonRow& row, const Json& value, const std::string& key) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer()) return value.dump();
+  if (value.is_number_float() && value.dump().ends_with(".0")) return value.dump().substr(0, value.dump().size() - 2);
   refuse(row, str("\"", key, "\": expected text or a whole number, got ", value.type_name()));
 }
 
@@ -189,6 +194,8 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
       refuse(row, "\"reward_model\": expected an object with \"ground_truth\"");
     }
     problem.gold = answer_field(row, reward->at("ground_truth"), "reward_model.ground_truth", false);
+    std::string tests = problem.gold.size() == 1 ? gold_of_truth(row, problem.gold.front()) : "";
+    if (!tests.empty()) problem.gold = {std::move(tests)};
     return "reward_model.ground_truth";
   }
   const std::string& named = options.columns.answer;
@@ -212,18 +219,81 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
   return key;
 }
 
-// Without a named column, anything but a list of texts under "choices" is some other file's business.
-void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& problem) {
+// ARC's {"text": [..], "label": [..]}, {"A": .., "B": ..}, [{"label": .., "text": ..}], or those as JSON text: texts in
+// the order of their labels.
+struct Choices {
+  std::vector<std::string> texts, labels;  // no labels: A, B, C ..
+};
+
+std::optional<std::string> choice_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return value.dump();
+  return std::nullopt;
+}
+
+bool add_choice(const Json& text, const Json& label, Choices& out) {
+  auto words = choice_text(text), name = choice_text(label);
+  if (!words || !name) return false;
+  out.texts.push_back(std::move(*words));
+  out.labels.push_back(std::move(*name));
+  return true;
+}
+
+std::optional<Choices> choices_of(const Json& value) {
+  Choices out;
+  const auto field = [](const Json& object, std::initializer_list<const char*> names) -> const Json* {
+    for (const char* name : names) {
+      if (const auto at = object.find(name); at != object.end()) return &*at;
+    }
+    return nullptr;
+  };
+  if (value.is_object()) {
+    const Json *texts = field(value, {"text", "texts"}), *labels = field(value, {"label", "labels"});
+    if (texts != nullptr && labels != nullptr && texts->is_array() && labels->is_array()) {
+      if (texts->size() != labels->size()) return std::nullopt;
+      for (size_t i = 0; i < texts->size(); ++i) {
+        if (!add_choice((*texts)[i], (*labels)[i], out)) return std::nullopt;
+      }
+      return out;
+    }
+    for (const auto& [key, text] : value.items()) {
+      if (!add_choice(text, key, out)) return std::nullopt;
+    }
+    return out;
+  }
+  if (!value.is_array()) return std::nullopt;
+  for (const Json& item : value) {
+    if (auto text = choice_text(item)) {
+      out.texts.push_back(std::move(*text));
+      continue;
+    }
+    if (!item.is_object()) return std::nullopt;
+    const Json *text = field(item, {"text", "content", "value"}), *label = field(item, {"label", "key", "id"});
+    if (text == nullptr || label == nullptr || !add_choice(*text, *label, out)) return std::nullopt;
+  }
+  return out.labels.empty() || out.labels.size() == out.texts.size() ? std::optional(out) : std::nullopt;
+}
+
+// Labels as data sets have them, A to Z or 1 to 26; the answer names one of them.
+void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& problem,
+                  std::vector<std::string>& labels) {
   const std::string key = column(row, columns.choices, {"choices"});
   if (key.empty()) return;
-  const Json& value = row.value.at(key);
-  const bool texts = value.is_array() && value.size() >= 2 && value.size() <= kMostChoices &&
-                     std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_string(); });
-  if (!texts) {
-    if (columns.choices.empty()) return;
-    refuse(row, str("\"", printable(key), "\": expected a list of 2 to ", kMostChoices, " texts"));
+  Json value = row.value.at(key);
+  if (value.is_string()) {
+    try {
+      value = parse_json(value.get<std::string>(), row.where);
+    } catch (const Error&) {  // refused below
+    }
   }
-  problem.choices = value.get<std::vector<std::string>>();
+  if (value.is_structured() && value.empty()) return;  // a question without
+  auto choices = choices_of(value);
+  if (!choices || choices->texts.size() < 2 || choices->texts.size() > kMostChoices) {
+    refuse(row, str("\"", printable(key), "\": choices are expected as a list of 2 to ", kMostChoices,
+                    " texts, {\"text\": [..], \"label\": [..]}, {\"A\": .., \"B\": ..}, or JSON text of one of them"));
+  }
+  problem.choices = std::move(choices->texts);
+  labels = std::move(choices->labels);
   for (const std::string& choice : problem.choices) {
     if (trim(choice).empty()) refuse(row, str("\"", printable(key), "\": an empty choice"));
     if (choice.find('\0') != std::string::npos) refuse(row, str("\"", printable(key), "\": contains a NUL character"));
@@ -231,10 +301,15 @@ void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& pr
 }
 
 // "C", the number 2, or the text of the third choice -> "C".
-std::string choice_letter_of(const JsonRow& row, const std::string& gold, bool number, const Problem& problem) {
+std::string choice_letter_of(const JsonRow& row, const std::string& gold, bool number, const Problem& problem,
+                             const std::vector<std::string>& labels) {
   const auto count = static_cast<int64_t>(problem.choices.size());
   const auto letter = [](int64_t index) { return std::string(1, static_cast<char>('A' + index)); };
   const std::string_view text = trim(gold);
+  if (const auto at = std::ranges::find(labels, text, [](const std::string& label) { return trim(label); });
+      at != labels.end()) {
+    return letter(at - labels.begin());
+  }
   if (!number) {
     if (text.size() == 1 && text[0] >= 'A' && text[0] < 'A' + count) return std::string(text);
     for (int64_t i = 0; i < count; ++i) {
@@ -247,11 +322,17 @@ std::string choice_letter_of(const JsonRow& row, const std::string& gold, bool n
                   letter(count - 1), ", a number from 0 to ", count - 1, ", or the text of a choice"));
 }
 
-void gold_to_letters(const JsonRow& row, const std::string& named, Problem& problem) {
-  if (problem.choices.empty()) return;
+void gold_to_letters(const JsonRow& row, const std::string& named, const std::vector<std::string>& labels,
+                     Problem& problem) {
+  if (problem.choices.empty()) {
+    const bool letter = problem.gold.size() == 1 && problem.gold[0].size() == 1 && problem.gold[0] >= "A" &&
+                        problem.gold[0] <= "Z" && row.value.contains("choices") && !row.value.at("choices").is_null();
+    if (letter) refuse(row, str("the answer is the letter ", problem.gold[0], ", and \"choices\" is empty"));
+    return;
+  }
   const std::string key = named.empty() ? first_key(row, kAnswerKeys) : named;
   const bool number = !key.empty() && row.value.at(key).is_number();
-  for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem);
+  for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem, labels);
 }
 
 void read_names(const JsonRow& row, const std::string& stem, int64_t number, const ProblemColumns& columns,
@@ -264,7 +345,8 @@ void read_names(const JsonRow& row, const std::string& stem, int64_t number, con
   auto extra = row.value.find("extra_info");
   if (!key.empty()) {
     problem.id = id_text(row, row.value.at(key), key);
-  } else if (extra != row.value.end() && extra->is_object() && extra->contains("index")) {
+  } else if (extra != row.value.end() && extra->is_object() && extra->contains("index") &&
+             !extra->at("index").is_null()) {
     problem.id = id_text(row, extra->at("index"), "extra_info.index");
   } else {
     problem.id = str(stem, "/", number);
@@ -296,9 +378,12 @@ std::string marked_answer(const std::string& gold) {
   return answer.empty() ? gold : without_thousands_commas(answer);
 }
 
-std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
+namespace {
+
+using TakeProblem = std::function<void(const JsonRow& row, Problem problem)>;
+
+void each_problem(const std::vector<std::string>& files, const ProblemOptions& options, const TakeProblem& take) {
   if (files.empty()) throw Error(ErrorKind::usage, "no problem file given: expected one or more JSONL files");
-  std::vector<Problem> problems;
   const std::vector<std::string> names = names_of_files(files);
   std::map<std::string, int64_t> earlier;  // rows of the files before of a data set of the hub: its shards
   for (size_t i = 0; i < files.size(); ++i) {
@@ -308,20 +393,36 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       ProblemOptions here = options;
+      std::vector<std::string> labels;  // of its choices
       if (options.columns_where_there) drop_absent(row, here.columns);
       read_question(row, here.columns.problem, problem);
-      read_choices(row, here.columns, problem);
+      read_choices(row, here.columns, problem, labels);
       const std::string key = read_gold(row, here, problem);
       for (std::string& gold : problem.gold) gold = marked_answer(gold);
       if (!key.empty()) gold_check.add(key, problem);
-      gold_to_letters(row, here.columns.answer, problem);
+      gold_to_letters(row, here.columns.answer, labels, problem);
       read_names(row, stem, before + row.line, here.columns, problem);
       earlier[stem] = before + row.line;
-      problems.push_back(std::move(problem));
+      take(row, std::move(problem));
     });
     gold_check.warn_about(file);
   }
+}
+
+}  // namespace
+
+std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
+  std::vector<Problem> problems;
+  each_problem(files, options, [&](const JsonRow&, Problem problem) { problems.push_back(std::move(problem)); });
   return problems;
+}
+
+std::map<std::string, std::string> read_source_rows(const std::vector<std::string>& files,
+                                                    const ProblemOptions& options) {
+  std::map<std::string, std::string> rows;
+  each_problem(files, options,
+               [&](const JsonRow& row, const Problem& problem) { rows.emplace(problem.id, json_text(row.value)); });
+  return rows;
 }
 
 uint64_t content_hash(const std::vector<Problem>& problems) {

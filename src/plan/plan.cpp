@@ -163,9 +163,9 @@ class Planner {
   void generation() {
     EngineConfig engine;
     engine.max_slots = c_.rollout.max_slots;
-    const int64_t prompts = share(std::max(c_.gen_batch(), c_.train.test_freq > 0 ? c_.data.val_limit : 0));
+    const int64_t prompts = share(c_.gen_batch());
     int64_t samples = c_.gen_batch() * c_.rollout.n;
-    if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
+    if (c_.train.test_freq > 0) samples = std::max(samples, kMostSlots);
     samples = share(samples);
     const int64_t prompt = c_.data.max_prompt_length, response = c_.rollout.response_length;
     // A rank that takes what others have not begun (rollout/shared_rollout.cpp) knows only how long both are together.
@@ -176,7 +176,7 @@ class Planner {
     const int64_t token_bytes = 2 * width * (is_bf16() ? 2 : 4);
     EngineRoom room = engine_room(engine, prompts, samples, longest, token_bytes, free_gpu());
     if (room.shares() && c_.train.test_freq > 0) {  // whose prompts have one response each
-      const int64_t tests = share(c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
+      const int64_t tests = share(kMostSlots);
       const EngineRoom of_tests = engine_room(engine, tests, tests, longest, token_bytes);
       if (of_tests.held() > room.held()) room = of_tests;
     }

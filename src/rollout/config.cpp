@@ -29,20 +29,15 @@ void TrainRolloutConfig::fields(Fields& f) {
       "off_policy_steps", off_policy_steps, Range{0, 1},
       "steps off-policy: 1 = servers sample the next step during the update, with the weights from the start of the "
       "step");
-  f.choice("backend", backend, "rollout backend: this program, or vLLM servers (docs/scale.md)", Effect::procedure);
-  f.field("servers", servers, "addresses of vLLM servers, such as http://127.0.0.1:8000", Effect::bookkeeping);
-  f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
-          Effect::bookkeeping);
-  f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);
+  f.field("servers", servers,
+          "addresses of vLLM servers that sample in the place of this program, such as http://127.0.0.1:8000 "
+          "(docs/scale.md)",
+          Effect::procedure);
   f.field("retries", retries, Range{0, 1000}, "retries of one failed request to a server", Effect::bookkeeping);
   f.field("request_timeout", request_timeout, Range{0.05, 86400},
           "seconds until one request to a server counts as lost", Effect::bookkeeping);
   f.field("patience", patience, Range{0.1, 86400},
           "seconds without any response from servers until the run saves and stops", Effect::bookkeeping);
-  f.field(
-      "weight_sync_tolerance", weight_sync_tolerance, Range{0, 100},
-      "maximum mean difference between server and trainer log-probs of a known text after each weight sync, in nats",
-      Effect::bookkeeping);
 }
 
 }  // namespace ucas

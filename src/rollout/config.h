@@ -19,9 +19,9 @@ constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trai
 // Of the sampler's, the trainer computes every so many-th response, too.
 inline constexpr int64_t kCheckedOf = 16;
 
-// Who samples: this program, or servers of another one (rollout/served_rollout.h).
-enum class SampledBy { native, vllm };
-constexpr std::array<const char*, 2> names(SampledBy) { return {"native", "vllm"}; }
+// In flight to servers, and the largest mean |theirs - ours| of log-probs of a known text, nats.
+inline constexpr int64_t kRequestsInFlight = 32;
+inline constexpr double kWeightSyncTolerance = 0.05;
 
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
@@ -30,20 +30,17 @@ struct TrainRolloutConfig {
   int64_t response_length = 1024;  // limit, end token and inserts included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
-  std::vector<std::string> stop;  // texts that end a response, beside stop tokens
-  bool carry_over = false;        // of prompts that passed beyond those that a step needs
-  bool stop_early = false;        // once it is certain which prompts a step trains on
-  int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
-  SampledBy backend = SampledBy::native;
-  std::vector<std::string> servers;     // their addresses
-  std::string served_model;             // its name there; "" = the only one
-  int64_t requests = 32;                // in flight
-  int64_t retries = 10;                 // of one request
-  double request_timeout = 600;         // seconds of one try
-  double patience = 300;                // seconds without any response
-  EnvironmentConfig environment;        // of multi-turn episodes
-  double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
+  std::vector<std::string> stop;     // texts that end a response, beside stop tokens
+  bool carry_over = false;           // of prompts that passed beyond those that a step needs
+  bool stop_early = false;           // once it is certain which prompts a step trains on
+  int64_t off_policy_steps = 0;      // 1: sampled by the weights that the step before began with
+  std::vector<std::string> servers;  // who samples in the place of this program (rollout/served_rollout.h)
+  int64_t retries = 10;              // of one request
+  double request_timeout = 600;      // seconds of one try
+  double patience = 300;             // seconds without any response
+  EnvironmentConfig environment;     // of multi-turn episodes
   void fields(Fields& f);
+  bool served() const { return !servers.empty(); }
   SamplingConfig sampling() const { return {temperature, top_p, 0, 0, response_length}; }
 };
 

@@ -53,11 +53,11 @@ std::string only_model(const HttpReply& reply, const std::string& address, const
     }
   }
   if (names.size() == 1) return names[0];
-  throw Error(ErrorKind::server,
-              str(address, "/v1/models: ", reply.status != 200 ? why : str(names.size(), " models"),
-                  reply.status == 0 ? "; is the server running, and is this its address?"
-                                    : "; choose one with --rollout.served_model NAME"),
-              kInterrupted);
+  throw Error(
+      ErrorKind::server,
+      str(address, "/v1/models: ", reply.status != 200 ? why : str(names.size(), " models"),
+          reply.status == 0 ? "; is the server running, and is this its address?" : "; start the server with one"),
+      kInterrupted);
 }
 
 struct Item {
@@ -88,9 +88,7 @@ ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std
       servers_(parse_urls(config.servers)),
       known_prompt_(std::move(known_prompt)),
       stop_ids_(std::move(stop_ids)),
-      token_budget_(token_budget),
-      name_(config.served_model) {
-  if (!name_.empty()) return;
+      token_budget_(token_budget) {
   const HttpReply reply =
       HttpClient(servers_[0], std::min(config.request_timeout, 60.0)).get("/v1/models", headers_with(api_key()));
   name_ = only_model(reply, servers_[0].text(), words_of(reply, api_key()));
@@ -159,7 +157,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
     request.sink.ended(s);
   };
   AskMany asking(servers_, items.size(),
-                 {config_.requests, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
+                 {kRequestsInFlight, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
                  {.path = kVllmPath,
                   .ask = [&](size_t item) { return vllm_sample(name_, ask_of(item)); },
                   .read = [&](size_t item, const HttpReply& reply) { return read(ask_of(item), reply, results[item]); },
@@ -281,12 +279,10 @@ void ServedRollout::check_known(size_t server, std::span<const double> theirs, s
                   kInterrupted);
     }
   }
-  if (now <= config_.weight_sync_tolerance) return;
+  if (now <= kWeightSyncTolerance) return;
   throw Error(ErrorKind::server,
               str(acknowledged_by(server), "its log-probs of a known text differ from ours by ", now,
-                  " in the mean, more than "
-                  "rollout.weight_sync_tolerance = ",
-                  config_.weight_sync_tolerance,
+                  " in the mean, more than ", kWeightSyncTolerance,
                   ": it computes with other weights or another "
                   "model"),
               kInterrupted);
@@ -297,13 +293,11 @@ void ServedRollout::check_drawn(size_t server, const Episode& sampled) const {
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
   const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
-  if (apart <= config_.weight_sync_tolerance) return;
+  if (apart <= kWeightSyncTolerance) return;
   throw Error(ErrorKind::server,
               str(acknowledged_by(server), "the log-probs of what it draws differ from ours by ", apart,
-                  " in the mean, more than "
-                  "rollout.weight_sync_tolerance = ",
-                  config_.weight_sync_tolerance, ": they are not of temperature ", config_.temperature,
-                  " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
+                  " in the mean, more than ", kWeightSyncTolerance, ": they are not of temperature ",
+                  config_.temperature, " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
               kInterrupted);
 }
 

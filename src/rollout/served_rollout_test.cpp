@@ -32,10 +32,8 @@ class served_rollout : public ::testing::Test {
       : server_(tiny_.model()),
         policy_(open_policy(tiny_.model(), at::kCPU, {})),
         prompts_(testing::random_prompts(3, 6, policy_.model->config().vocab_size)) {
-    config_.backend = SampledBy::vllm;
     config_.servers = {server_.address()};
     config_.response_length = 8;
-    config_.requests = 4;
     config_.retries = 3;
     stop_ids_ = policy_.model->config().eos_token_id;
     make();
@@ -155,9 +153,7 @@ TEST_F(served_rollout, an_acknowledged_hand_over_that_changed_nothing_is_found_o
 
 TEST_F(served_rollout, a_training_hands_its_weights_over_before_each_step_and_logs_whose_responses_it_learns_from) {
   const std::string run = tiny_.out();
-  EXPECT_EQ(testing::train(tiny_.config("rollout.backend = \"vllm\"\nrollout.servers = [\"" + server_.address() +
-                                        "\"]\nrollout.retries = 3"),
-                           run),
+  EXPECT_EQ(testing::train(tiny_.config("rollout.servers = [\"" + server_.address() + "\"]\nrollout.retries = 3"), run),
             kDone);
   EXPECT_EQ(server_.versions(), (std::vector<std::string>{"0", "1", "2"}));
   std::vector<std::string> remarks;

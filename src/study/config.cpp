@@ -107,8 +107,6 @@ void StudyConfig::fields(Fields& f) {
           "directory of the run directories; studies with the same pool share finished runs of equal settings and "
           "base; empty = OUT/pool");
   f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
-  f.field("table", table, "file to also write the table to, as markdown; empty = none");
-  f.field("figures", figures, "directory to also write the figures to; empty = none");
   f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run: 0, 1, ...");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");

@@ -58,8 +58,6 @@ struct StudyConfig {
   std::string out;                    // default: runs/NAME-OF-THE-STUDY
   std::string pool;                   // run directories, shared with other studies; default: OUT/pool
   std::string data;                   // relative paths of `base` are below it
-  std::string table;                  // markdown of the result also goes here; "" = only to OUT
-  std::string figures;                // a directory that also receives the figures, NAME-OF-THE-STUDY-FIGURE.svg
   int64_t seeds = 1;                  // 0, 1 ... for every run
   std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
   std::string reference;              // the row that the others are compared with; default: the first trained

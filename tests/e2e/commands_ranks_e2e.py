@@ -115,8 +115,8 @@ for name, words in (("test", [path("base"), "--data", path("task", "test.jsonl")
         first = figures if size == 1 else first
         check(figures == first, f"{out}: the figures are those of one process")
 got, said = finish(start_ranks(2, ["evaluate", path("base"), "--template", "plain", "--data", path("task", "test.jsonl"), "--out", path("bad")],
-                               of_rank={1: {"more": ("--code.cpu_seconds", 3)}}))
-check(got == [2, 2] and "code.cpu_seconds = " in said[0] and not os.path.exists(path("bad")), f"other limits for programs are refused: {said}")
+                               of_rank={1: {"more": ("--code.wall_seconds", 3)}}))
+check(got == [2, 2] and "code.wall_seconds = " in said[0] and not os.path.exists(path("bad")), f"other limits for programs are refused: {said}")
 
 # By the launcher, and standard output.
 done = subprocess.run([UCAS, *map(str, GENERATE), "--ranks", "2"], capture_output=True, text=True, timeout=HANG)

@@ -157,7 +157,7 @@ with open(path("report.html")) as file:
 check('"inserts":[[' in page and "data-said" in page, "the explorer shows inserts apart from the model's tokens")
 
 # What cannot go with it.
-refusals = [(("--rollout.backend", "vllm", "--rollout.servers", "http://127.0.0.1:1"), "servers know of no inserts"),
+refusals = [(("--rollout.servers", "http://127.0.0.1:1"), "servers know of no inserts"),
             (("--device", "cuda"), 'set device = "cpu"')]
 for more, said in refusals:
     done = ucas(*words("refused", *more), expect=2)

@@ -9,7 +9,7 @@ from support import SCRATCH, UCAS, check, path, rows, small_task, train_words, u
 small_task()
 ucas("sft", "--model", path("base"), "--data", path("task", "sft_mixed.jsonl"), "--steps", 120, "--batch_size", 64,
      "--optimizer.lr", "5e-3", "--out", path("better"))
-SETTINGS = ["--dtype", "bf16", "--reward.truncated", "wrong", "--reward.extract", "lenient", "--data.val_limit", 18,
+SETTINGS = ["--dtype", "bf16", "--reward.truncated", "wrong", "--reward.extract", "lenient",
           "--rollout.response_length", 28]
 done = ucas(*train_words(path("run"), "--model", path("better"), "--train.steps", 4, *SETTINGS))
 line = next(text.strip() for text in done.stderr.splitlines() if text.strip().startswith("ucas evaluate "))
@@ -27,7 +27,7 @@ def greedy(out):
 
 words = shlex.split(line)
 check(words[0] == "ucas" and words[-2:] == ["--out", "EVAL"], "the line is a command")
-check(all(option in words for option in ("--template", "--extract", "--truncated", "--max_tokens", "--dtype", "--limit")),
+check(all(option in words for option in ("--template", "--extract", "--truncated", "--max_tokens", "--dtype")),
       "with all that the run decided")
 subprocess.run([UCAS, *words[1:-1], path("by-line"), "--samples", "0"], check=True, capture_output=True)
 check(validated > 0, "the run gets some right")

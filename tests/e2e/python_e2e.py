@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+from support import wait_until
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 REWARDS = '''
 import os
@@ -23,6 +25,15 @@ def batches(data_sources, solution_strs, ground_truths, extra_infos):
     with open("batches", "a") as file:
         file.write(f"{len(solution_strs)}\\n")
     return [float(g in s) for g, s in zip(ground_truths, solution_strs)]
+def level(completions, level, completion_ids, log_extra, **kwargs):
+    log_extra("level", level)
+    return [float(one == "hard" and len(ids) > 0) for one, ids in zip(level, completion_ids)]
+def chat(prompts, completions, **kwargs):
+    return [float(p[-1]["role"] == "user" and c[0]["role"] == "assistant" and isinstance(c[0]["content"], str)) for p, c in zip(prompts, completions)]
+def extra(data_source, solution_str, ground_truth, extra_info):
+    return float(extra_info["difficulty"] == 3 and "tokens" in extra_info)
+def unfit(completions, absent):
+    return [0.0] * len(completions)
 def raises(completions, **kwargs):
     return 1 / 0
 def short(completions, **kwargs):
@@ -47,7 +58,10 @@ class Test:
         shape = ["--words", "\\boxed{,},0,1,2,3,?", "--hidden", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1", "--intermediate", "64", "--spread", "0.3"]
         subprocess.run([sys.executable, os.path.join(HERE, "../support/make_checkpoint.py"), self.base, *shape], check=True)
         with open(os.path.join(scratch, "train.jsonl"), "w") as file:
-            file.writelines(json.dumps({"problem": f"{i}?", "answer": str(i % 4)}) + "\n" for i in range(4))
+            file.writelines(json.dumps({"problem": f"{i}?", "answer": str(i % 4), "level": "hard"}) + "\n" for i in range(4))
+        with open(os.path.join(scratch, "chats.jsonl"), "w") as file:
+            file.writelines(json.dumps({"prompt": [{"role": "user", "content": f"{i}?"}], "reward_model": {"ground_truth": str(i % 4)},
+                                        "extra_info": {"difficulty": 3}}) + "\n" for i in range(4))
         with open(os.path.join(scratch, "own.py"), "w") as file:
             file.write(REWARDS)
 
@@ -88,13 +102,19 @@ def rewards(test):
         test.say("in whole batches", file.read() == "8\n8\n")
     done = test.train("reward-dotted", "--reward.python", "own.trl")
     test.say("by its dotted path", done.returncode == 0 and [row["critic/score/mean"] for row in test.steps("reward-dotted")] == scores["trl"], done)
+    for name, data in (("level", "train.jsonl"), ("chat", "chats.jsonl"), ("extra", "chats.jsonl")):
+        done = test.train(f"reward-{name}", "--reward.python", f"own.py:{name}", "--data", data)
+        test.say(f"what TRL and verl hand on: {name}", done.returncode == 0 and {row["critic/score/mean"] for row in test.steps(f"reward-{name}")[1:]} == {1.0}, done)
+    done = test.train("unfit", "--reward.python", "own.py:unfit")
+    test.say("a column that the data do not have is named before the first step", done.returncode == 2 and "missing a required argument: 'absent'" in done.stderr
+             and "level" in done.stderr and not os.path.exists(os.path.join(test.scratch, "unfit")), done)
     done = test.train("raises", "--reward.python", "own.py:raises")
     test.say("an exception ends the run with its traceback", done.returncode == 74 and "ZeroDivisionError: division by zero" in done.stderr
              and 'own.py", line' in done.stderr and "error[reward]: reward.python own.py:raises: ended with exit code 1" in done.stderr, done)
     done = test.train("short", "--reward.python", "own.py:short")
     test.say("too few scores are refused", done.returncode == 74 and "gave 1 scores for 8 responses" in done.stderr, done)
     done = test.train("absent", "--reward.python", "own.py:absent")
-    test.say("a function that is not there is named", done.returncode == 74 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
+    test.say("a function that is not there is named", done.returncode == 2 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
     done = test.train("both", "--reward.python", "own.py:trl", "--reward.command", "cat")
     test.say("not with reward.command", done.returncode == 2 and "both given" in done.stderr, done)
 
@@ -201,6 +221,77 @@ def reasoning(test):
     test.say("and what it holds", "4 whole number" in shown.stdout and "4 rg:chain_sum" in shown.stdout, shown)
 
 
+# A package that evaluates answers as reasoning-gym's scorers do, by exec(), which the sandbox alone keeps in.
+FAKE = """
+class Data:
+    def __getitem__(self, index):
+        return {"question": f"{index}?", "answer": str(index)}
+    def score_answer(self, answer, entry):
+        names = {}
+        exec("value = " + answer, names)
+        return float(str(names["value"]) == entry["answer"])
+def create_dataset(task, **settings):
+    return Data()
+"""
+CODE = "__import__('{}').{}"
+ANSWERS = {  # of the problem 0; nothing that an answer does reaches another one
+    "1": 0.0, "0": 1.0,
+    "open(MARK, 'w')": 0.0, CODE.format("os", "system('touch ' + MARK)"): 0.0, CODE.format("os", "kill(1, 9)"): 0.0,
+    CODE.format("tempfile", "TemporaryFile().write(b'x' * 99999)"): 0.0, CODE.format("os", "write(4, b'{\"score\": 1.0, \"why\": \"\"}\\n')"): 0.0,
+    CODE.format("builtins", "__dict__.__setitem__('float', lambda *a: 1.0)"): 1.0, CODE.format("os", "_exit(0)"): 0.0,
+    CODE.format("socket", "socket()"): 0.0, CODE.format("os", "open('/etc/passwd', 0)"): 0.0, "' ' * 10**11": 0.0,
+    "[0 for _ in iter(int, 1)]": 0.0, CODE.format("time", "sleep(10**6)"): 0.0, CODE.format("signal", "pause()") + " if not __import__('os').fork() else 5": 0.0,
+    CODE.format("resource", "prlimit(1, 0, (1, 1))"): 0.0, "[__import__('os').fork() for _ in range(9)]": 0.0, "0 ": 1.0, "2": 0.0,
+}
+
+
+def scorers(test):
+    """Whatever a scorer evaluates costs its own answer at most."""
+    if "tier a: ok" not in subprocess.run([test.ucas, "doctor", "--sandbox"], capture_output=True, text=True).stdout:
+        return print("left out: no sandbox of tier a")
+    os.chmod(test.scratch, 0o755)
+    package, mark, script = os.path.join(test.scratch, "packages"), os.path.join(test.scratch, "mark"), os.path.join(HERE, "../../python/ucas/reasoning.py")
+    os.makedirs(os.path.join(package, "reasoning_gym"))
+    for name, text in (("__init__.py", FAKE), ("factory.py", "DATASETS = {'fake': None}")):
+        with open(os.path.join(package, "reasoning_gym", name), "w") as file:
+            file.write(text)
+    with open(os.path.join(test.scratch, "fake.jsonl"), "w") as file:
+        file.write(json.dumps({"id": "fake/0", "problem": "0?", "reasoning_gym": {"task": "fake", "settings": {}, "index": 0}}) + "\n")
+    answers = [answer.replace("MARK", repr(mark)) for answer in ANSWERS]
+    asked = "".join(json.dumps({"id": i, "problem": "fake/0", "verdict": "unequal", "response": f"<answer>{answer}</answer>"}) + "\n"
+                    for i, answer in enumerate(answers))
+    for python in (test.python, "/usr/bin/python3"):
+        done = subprocess.run([python, "-B", script, "score", os.path.join(os.path.dirname(test.ucas), "ucas-sandbox"), "2", "1", str(2 << 30), "fake.jsonl"],
+                              cwd=test.scratch, input=asked, capture_output=True, text=True, env=test.environment | {"PYTHONPATH": package})
+        if "every user must be able to read" not in done.stderr:
+            break
+        print(f"left out: {python}, which not every user can read")
+    else:
+        return
+    got = [json.loads(line)["score"] for line in done.stdout.split("\n") if line]
+    for answer, wanted, score in zip(answers, ANSWERS.values(), got):
+        test.say(f"{answer[:60]} is scored {wanted:g}", score == wanted, done)
+    test.say(f"{len(answers)} answers, a score for each", len(got) == len(answers), done)
+    test.say("and no file is made", not os.path.exists(mark))
+
+
+def stopped(test):
+    """A Python under way ends with the program that asked it."""
+    slow, pid = os.path.join(test.scratch, "slow.sh"), os.path.join(test.scratch, "slow.pid")
+    with open(slow, "w") as file:
+        file.write(f"#!/bin/sh\nsetsid sleep 100000 &\necho $! > '{pid}.new'; mv '{pid}.new' '{pid}'\nwait\n")
+    os.chmod(slow, 0o755)
+    asks = subprocess.Popen([test.ucas, "data", "rg:chain_sum,size=4"], cwd=test.scratch, env=test.environment | {"UCAS_PYTHON": slow},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_until(lambda: os.path.exists(pid), asks)
+    asks.terminate()
+    asks.communicate()
+    with open(pid) as file:
+        left = int(file.read())
+    wait_until(lambda: not os.path.exists(f"/proc/{left}"))
+    test.say("SIGTERM while problems are made ends all of it", asks.returncode != 0)
+
+
 FROM_PYTHON = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -228,7 +319,7 @@ def from_python(test):
 def main():
     with tempfile.TemporaryDirectory(prefix="ucas-python-") as scratch:
         test = Test(sys.argv[1], scratch)
-        for part in (rewards, advantages, trackers, reasoning, from_python):
+        for part in (rewards, advantages, trackers, reasoning, scorers, stopped, from_python):
             part(test)
     print(f"{test.failures} failures")
     sys.exit(1 if test.failures else 0)

@@ -35,14 +35,14 @@ check(kept == [f"step-{STEPS - 1}"], "weights that were handed over before are r
 # Whatever goes wrong on the way, the same run: each response has its own seed.
 server = Server("--fault", "mixed", "--faults", 2)
 # A stalled request costs its timeout; of eight at once an answer takes a hundredth of it.
-train("faults", [server], "--rollout.request_timeout", 3 * PATIENCE, "--rollout.requests", 8, "--rollout.patience", 600 * PATIENCE)
+train("faults", [server], "--rollout.request_timeout", 3 * PATIENCE, "--rollout.patience", 600 * PATIENCE)
 counts = server.stop()
 check(sum(counts[f] > 0 for f in ("stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", "lengths", "abort",
                                   "positive")) >= 9, f"faults came: {counts}")
 same_steps("faults", "served", "a server with faults", STEPS, but=RETRIES)
 
 servers = [Server(), Server("--fault", "mixed")]
-train("two", servers, "--rollout.request_timeout", 3 * PATIENCE, "--rollout.requests", 8)
+train("two", servers, "--rollout.request_timeout", 3 * PATIENCE)
 check(all(s.stop()["/v1/completions"] > 50 for s in servers), "two servers share the requests")
 same_steps("two", "served", "two servers", STEPS, but=RETRIES)
 

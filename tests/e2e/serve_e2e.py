@@ -242,7 +242,7 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-check(refused == [400] * 8 and resident() - before < 128, f"large bodies are refused: {resident() - before} MiB more")
+check(refused == [400] * 8 and resident() - before < 256, f"large bodies are refused: {resident() - before} MiB more")
 # Clients that come while it does something else wait in a queue.
 locked.process.send_signal(signal.SIGSTOP)
 waiting = [socket.socket() for _ in range(200)]

@@ -88,8 +88,8 @@ table = open(path("one-first", "results.md")).read()
 check("| my row |" in table and "## Against DAPO" in table, "the table has the study's names and the comparison")
 check(os.path.exists(path("one-first", "report.html")), "a report")
 figures = os.listdir(path("one-first", "figures"))
-check(any(f.startswith("dynamics") and f.endswith(".svg") for f in figures), "dynamics are drawn")
-check(any(f.startswith("bars") and f.endswith(".csv") for f in figures), "bars have their numbers beside them")
+check(any(f.startswith("first-dynamics") and f.endswith(".svg") for f in figures), "dynamics are drawn")
+check(any(f.startswith("first-bars") and f.endswith(".csv") for f in figures), "bars have their numbers beside them")
 
 if "--short" in sys.argv:
     clean()

@@ -178,7 +178,7 @@ class SamplingServer:
 
 
 def served_words(run, servers, *more):
-    return train_words(path(run), "--rollout.backend", "vllm", "--rollout.servers", ",".join(s.address for s in servers),
+    return train_words(path(run), "--rollout.servers", ",".join(s.address for s in servers),
                        "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
                        "--update.reduce", "micro", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
 

@@ -97,7 +97,7 @@ ALLOWED = {
     "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config sharding train/signals train/update "
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
+    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit verify/sandbox stats objective/* methods model model/tensor records "
                   "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
     "study": "core stats results verify data data/tasks records records/run compare config evaluate report sections",

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,11 @@
 #include "base/error.h"
 #include "kernels/dispatch.h"
 #include "support/algorithm_cases.h"
+
+// Goldens are named from the project's folder; before the first static object, which may read one.
+__attribute__((constructor(101))) static void enter_project() {
+  if (::chdir(UCAS_HOME) != 0) std::perror(UCAS_HOME);
+}
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--algorithm-cases") == 0) {

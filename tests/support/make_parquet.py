@@ -31,7 +31,7 @@ def main():
     plain = pa.table({
         "problem": pa.array(["1+1?", "2+2?", "3+3?"], pa.large_string()), "answer": pa.array([2, 4, 6], pa.int32()),
         "id": pa.array(["a", "b", "a"]).dictionary_encode(), "choices": pa.array([["1", "2"], None, ["6", "7"]], pa.list_(pa.string())),
-        "share": [0.5, float("nan"), None], "known": [True, False, None], "n": pa.array([1, 2, 3], pa.uint8()),
+        "share": [0.5, float("nan"), None], "width": pa.array([3.14, 72.0, float("inf")], pa.float32()), "known": [True, False, None], "n": pa.array([1, 2, 3], pa.uint8()),
         "scores": pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.int16(), 2)), "made": [datetime.datetime(2026, 1, 1)] * 3,
         "tags": pa.array([[("k", "v")], [], None], pa.map_(pa.string(), pa.string()))})
     pq.write_table(plain, f"{FOLDER}/plain.parquet", version="2.6", data_page_version="2.0")

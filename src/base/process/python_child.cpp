@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,10 @@
 #include "base/error.h"
 #include "base/files/embedded.h"
 #include "base/files/file.h"
+#include "base/process/python_package.h"
+#include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 extern char** environ;
 
@@ -37,20 +41,35 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
-// Both streams to their ends; what comes beyond kMostOutput is read and dropped.
-void read_both(int out, int error, std::string& printed, std::string& said) {
+// Both streams to their ends, or to why the child must be ended; "" is no reason.
+std::string read_both(int out, int error, double seconds, std::string& printed, std::string& said) {
   pollfd ends[2] = {{out, POLLIN, 0}, {error, POLLIN, 0}};
   std::string* texts[2] = {&printed, &said};
   char part[65536];
+  double heard = now_seconds();
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-    if (::poll(ends, 2, -1) < 0 && errno != EINTR) return;
+    if (::poll(ends, 2, 100) < 0 && errno != EINTR) return str("poll: ", std::strerror(errno));
+    if (stop_requested()) return "stopped, as this program is";
+    if (now_seconds() - heard > seconds) return str("its Python is silent for ", seconds, " s");
     for (int i = 0; i < 2; ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       const ssize_t n = ::read(ends[i].fd, part, sizeof part);
-      if (n > 0 && texts[i]->size() < kMostOutput) texts[i]->append(part, static_cast<size_t>(n));
       if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
+      if (n <= 0) continue;
+      heard = now_seconds();
+      texts[i]->append(part, static_cast<size_t>(n));
+      if (texts[i]->size() > kMostOutput) return str("its Python prints more than ", kMostOutput >> 20, " MiB");
     }
   }
+  return "";
+}
+
+bool can_be_started(const std::string& program) {
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
+  const char* path = std::getenv("PATH");
+  return std::ranges::any_of(split(path == nullptr ? "/usr/bin:/bin" : path, ':'), [&](const std::string& folder) {
+    return ::access(path_join(folder, program).c_str(), X_OK) == 0;
+  });
 }
 
 }  // namespace
@@ -77,7 +96,14 @@ void check_python_function(const std::string& option, const std::string& place) 
   }
 }
 
-int start_child(const std::vector<std::string>& words, const ChildStreams& streams, const std::string& what) {
+int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what, Kept kept) {
+  const std::string program = words[0];
+  const bool found = can_be_started(program);
+  int error = found ? 0 : errno;
+  if (kept == Kept::yes) {
+    const std::string launcher = path_join(own_folder(), "ucas-sandbox");
+    words.insert(words.begin(), {launcher, "--keep", str(::getpid()), "--"});
+  }
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
@@ -93,22 +119,22 @@ int start_child(const std::vector<std::string>& words, const ChildStreams& strea
   sigemptyset(&defaults);
   for (int signal : {SIGPIPE, SIGHUP, SIGXFSZ}) sigaddset(&defaults, signal);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  std::vector<std::string> copies = words;
   std::vector<char*> argv;
-  for (std::string& word : copies) argv.push_back(word.data());
+  for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+  if (error == 0) error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    throw Error(ErrorKind::python, str(what, ": ", printable(words[0], 200), " cannot be started: ",
+    throw Error(ErrorKind::python, str(what, ": ", printable(found ? words[0] : program, 200), " cannot be started: ",
                                        std::strerror(error), "; UCAS_PYTHON names the Python to take"));
   }
   return pid;
 }
 
-std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what) {
+std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what,
+                       double seconds) {
   int out[2], error[2];
   if (::pipe2(out, O_CLOEXEC) != 0)
     throw Error(ErrorKind::io, str(what, ": no pipe: ", std::strerror(errno)), kIoFailure);
@@ -129,11 +155,13 @@ std::string run_python(const std::string& script, const std::vector<std::string>
   }
   close_all({nothing, out[1], error[1]});
   std::string printed, said;
-  read_both(out[0], error[0], printed, said);
+  const std::string ended = read_both(out[0], error[0], seconds, printed, said);
+  if (!ended.empty()) ::kill(pid, SIGTERM);
   close_all({out[0], error[0]});
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  if (!ended.empty()) throw Error(ErrorKind::python, str(what, ": ", ended));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return printed;
   const std::string why = last_line(said);
   throw Error(ErrorKind::python,

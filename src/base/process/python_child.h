@@ -15,14 +15,18 @@ std::vector<std::string> python_words(const std::string& script, const std::vect
 void check_python_function(const std::string& option, const std::string& place);
 
 // Runs a script to its end; what it printed. Error("python") with the last line of its standard error where it fails:
-// "WHAT: ...".
-std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what);
+// "WHAT: ...", where it is silent for `seconds`, prints too much, or this process is asked to stop.
+std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what,
+                       double seconds = 600);
 
 // A program as a child in a group of its own, so that Ctrl-C is for this one. A descriptor below 0 stays what it is
-// here. Returns its pid; Error("python") where it cannot be started.
+// here. Returns its pid; Error("python") where it cannot be started. `kept`: it ends with this process, and what it
+// started ends with it, at once, so that its pipes do (verify/sandbox/launcher/keep.cpp; SIGTERM to the pid ends all).
 struct ChildStreams {
   int in = -1, out = -1, error = -1;
 };
-int start_child(const std::vector<std::string>& words, const ChildStreams& streams, const std::string& what);
+enum class Kept { yes, no };
+int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what,
+                Kept kept = Kept::yes);
 
 }  // namespace ucas

@@ -38,7 +38,8 @@ const MethodRow& reference() { return find_method("dapo"); }
 std::vector<std::string> placebos_of(Method& method) {
   Fielder list = [](Fields& f, void* m) { static_cast<Method*>(m)->fields(f); };
   for (const FieldValue& field : list_fields(list, &method)) {
-    if (field.key == "placebo") return {"permuted_confidence", "permuted_certainty", "matched_dapo"};
+    if (field.key == "placebo")
+      return {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"};
   }
   return {};
 }

@@ -34,9 +34,10 @@ struct RegradedPart {
   int64_t responses = 0;
   std::vector<Regraded> flips;
   std::map<std::string, int64_t> kinds;  // "equal -> unequal"
+  bool counts_differ = false;            // of right samples whose verdicts are not stored one by one
+  bool same() const { return flips.empty() && !counts_differ; }
 
   void add(Regraded response) {
-    ++responses;
     if (response.before == response.now) return;
     ++kinds[str(response.before, " -> ", response.now)];
     flips.push_back(std::move(response));
@@ -89,7 +90,9 @@ RegradedPart regrade(const RunRecord& run, const EvalRecord& evaluation, const R
     if (before[i].greedy && now[i].greedy) add(*before[i].greedy, *now[i].greedy, kGreedySample);
     const size_t both = std::min(before[i].responses.size(), now[i].responses.size());
     for (size_t k = 0; k < both; ++k) add(before[i].responses[k], now[i].responses[k], static_cast<int64_t>(k));
+    part.responses += (now[i].greedy ? 1 : 0) + std::ssize(now[i].responses);
     if (before[i].correct != now[i].correct && both < now[i].responses.size()) {
+      part.counts_differ = true;
       part.remarks.push_back(str(printable(now[i].id, 60), ": ", before[i].correct, " of ", before[i].samples,
                                  " samples were right, now ", now[i].correct));
     }
@@ -120,6 +123,7 @@ RegradedPart regrade_rollouts(const RunRecord& run, const RegradeOptions& option
       items.push_back({&problems[i], stored[i].response});
     }
     const std::vector<Verdict> verdicts = grade_all(graders, items);
+    part.responses += std::ssize(stored);
     for (size_t i = 0; i < stored.size(); ++i) {
       if (!stored[i].verdict) continue;
       const bool cut = !stored[i].finished && reward.truncated == Truncated::wrong;
@@ -135,7 +139,7 @@ std::string text_of(const RegradedPart& part, int64_t shown) {
   std::string text =
       str(printable(part.place, 400), ": ", many(part.responses, "response"), " graded again by ", part.by, "\n");
   for (const std::string& remark : part.remarks) text += str("  note: ", remark, "\n");
-  if (part.flips.empty()) return text + "  no verdict flips\n";
+  if (part.flips.empty()) return text + (part.same() ? "  no verdict flips\n" : "  no stored verdict flips\n");
   for (const auto& [kind, count] : part.kinds) text += str("  ", kind, ": ", grouped(count), "\n");
   int64_t listed = 0;
   for (const Regraded& r : part.flips) {
@@ -183,7 +187,7 @@ int verify_run(const std::string& path, const RegradeOptions& options) {
   bool same = true;
   OrderedJson json = {{"run", path}, {"parts", OrderedJson::array()}};
   for (const RegradedPart& part : parts) {
-    same = same && part.flips.empty();
+    same = same && part.same();
     json["parts"].push_back(json_of(part));
     if (!options.json) out(text_of(part, options.shown));
   }

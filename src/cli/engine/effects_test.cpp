@@ -74,7 +74,7 @@ TEST(effects, explain_departures_resume_and_report_follow_what_every_option_of_e
     for (const FieldValue& field : fields_of(config)) {
       SCOPED_TRACE(field.key);
       const bool length = field.key == "train.steps" || field.key == "train.epochs";  // train/state/fingerprint_test
-      EXPECT_TRUE(length || is_free_option(field.key, config) == !is_fixed(field.effect));
+      EXPECT_TRUE(length || is_free_option(field.key) == !is_fixed(field.effect));
       EXPECT_EQ(is_incidental(field.key), !tells_runs_apart(field.effect));
       EXPECT_EQ(effect_of(field.key), field.effect) << "an option of a method must be told from the key alone";
       if (field.key == "method.name" || field.key == "method.preset") continue;  // said in the page's heading
@@ -153,7 +153,6 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"data.max_num_gen_batches", Effect::size},
                                                   {"data.skip_bad_rows", Effect::place},
                                                   {"data.val_files", Effect::place},
-                                                  {"data.val_limit", Effect::procedure},
                                                   {"data.columns.id", Effect::place},
                                                   {"data.columns.problem", Effect::place},
                                                   {"data.columns.answer", Effect::place},
@@ -163,14 +162,10 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"rollout.response_length", Effect::size},
                                                   {"rollout.max_slots", Effect::bookkeeping},
                                                   {"rollout.old_log_prob", Effect::bookkeeping},
-                                                  {"rollout.backend", Effect::procedure},
-                                                  {"rollout.servers", Effect::bookkeeping},
-                                                  {"rollout.served_model", Effect::bookkeeping},
-                                                  {"rollout.requests", Effect::bookkeeping},
+                                                  {"rollout.servers", Effect::procedure},
                                                   {"rollout.retries", Effect::bookkeeping},
                                                   {"rollout.request_timeout", Effect::bookkeeping},
                                                   {"rollout.patience", Effect::bookkeeping},
-                                                  {"rollout.weight_sync_tolerance", Effect::bookkeeping},
                                                   {"reward.command_seconds", Effect::bookkeeping},
                                                   {"reward.overlong_buffer", Effect::size},
                                                   {"update.mini_batch_size", Effect::size},

@@ -31,8 +31,26 @@ OrderedJson settings_of(const Template& prompt_template, const std::string& wher
   return out;
 }
 
-OrderedJson message(const std::string& role, const std::string& content) {
-  return {{"role", role}, {"content", content}};
+// Some templates want the content of a message as a list of parts.
+OrderedJson message(const std::string& role, const std::string& content, bool parts) {
+  if (!parts) return {{"role", role}, {"content", content}};
+  return {{"role", role}, {"content", OrderedJson::array({{{"type", "text"}, {"text", content}}})}};
+}
+
+OrderedJson messages_of(const std::string& system, const Problem& problem, const std::string& question, bool parts) {
+  OrderedJson messages = OrderedJson::array();
+  if (!system.empty()) messages.push_back(message("system", system, parts));
+  for (const Turn& turn : problem.earlier) messages.push_back(message(turn.role, turn.content, parts));
+  messages.push_back(message("user", question, parts));
+  return messages;
+}
+
+// But for blanks, which a template may trim.
+bool holds(std::string text, std::string question) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  std::erase_if(text, is_blank);
+  std::erase_if(question, is_blank);
+  return text.find(question) != std::string::npos;
 }
 
 }  // namespace
@@ -66,22 +84,28 @@ void prepare_chat(Template& prompt_template, const std::string& checkpoint, cons
 }
 
 MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question) {
-  OrderedJson messages = OrderedJson::array();
   const std::string& system = problem.system.empty() ? prompt_template.system : problem.system;
-  if (!system.empty()) messages.push_back(message("system", system));
-  for (const Turn& turn : problem.earlier) messages.push_back(message(turn.role, turn.content));
-  messages.push_back(message("user", question));
   OrderedJson own = settings_of(prompt_template, prompt_template.name);
   for (const auto& [name, text] : prompt_template.tokens) own[name] = text;
   own["add_generation_prompt"] = true;
   own["tools"] = nullptr;
   own["documents"] = nullptr;
   UCAS_CHECK(prompt_template.program != nullptr, "a chat template that was not loaded");
-  try {
-    return prompt_template.program->render({{"messages", std::move(messages)}}, own);
-  } catch (const Error& error) {
-    throw Error(error.kind(), str(error.what(), " (problem ", printable(problem.id), ")"));
+  std::string refusal = "the question is not in the prompt that it makes";
+  ErrorKind kind = ErrorKind::config;
+  for (const bool parts : {false, true}) {
+    try {
+      MarkedText made =
+          prompt_template.program->render({{"messages", messages_of(system, problem, question, parts)}}, own);
+      if (holds(made.text, question)) return made;
+    } catch (const Error& error) {
+      if (parts) continue;
+      refusal = error.what();
+      kind = error.kind();
+    }
   }
+  if (kind == ErrorKind::config) refusal = str("template ", printable(prompt_template.name, 400), ": ", refusal);
+  throw Error(kind, str(refusal, " (problem ", printable(problem.id), ")"));
 }
 
 }  // namespace ucas

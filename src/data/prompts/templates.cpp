@@ -194,7 +194,7 @@ bool takes_system(const Template& prompt_template) {
 namespace {
 
 Template load_form(const std::string& name_or_path, const std::string& checkpoint) {
-  if (name_or_path.ends_with(".jinja")) {
+  if (name_or_path.ends_with(".jinja") || name_or_path.ends_with(".jinja2") || name_or_path.ends_with(".j2")) {
     Template prompt_template;
     prompt_template.name = name_or_path;
     prompt_template.text = read_file(name_or_path);

@@ -19,8 +19,7 @@ CsvReader::CsvReader(std::string_view text, char separator, std::string shown)
   if (std::optional<Record> names = record()) columns_ = std::move(names->fields);
   for (size_t i = 0; i < columns_.size(); ++i) {
     columns_[i] = std::string(trim(columns_[i]));
-    if (columns_[i].empty())
-      throw Error(ErrorKind::data_line, str(where(1), ": column ", i + 1, " of the header has no name"));
+    if (columns_[i].empty()) continue;  // the index of pandas: no question and no answer
     if (std::find(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(i), columns_[i]) !=
         columns_.begin() + static_cast<std::ptrdiff_t>(i)) {
       throw Error(ErrorKind::data_line, str(where(1), ": the header names \"", printable(columns_[i]), "\" twice"));

@@ -109,11 +109,34 @@ void each_record(std::string_view bytes, char separator, const std::string& show
       Json row = Json::object();
       for (size_t i = 0; i < record->fields.size(); ++i) {
         if (!valid_utf8(record->fields[i])) refuse(where, "invalid UTF-8");
-        row[reader.columns()[i]] = record->fields[i];
+        if (!reader.columns()[i].empty()) row[reader.columns()[i]] = record->fields[i];
       }
       return row;
     });
     if (!record && refusal.find("never closes") != std::string::npos) return;
+  }
+}
+
+// What is neither text nor a form that is read, by its first bytes.
+void refuse_binary(std::string_view bytes, const std::string& shown) {
+  const struct {
+    std::string_view magic;
+    const char *name, *instead;
+  } kForms[] = {
+      {"\x28\xb5\x2f\xfd", "zstandard-compressed", "unpack it with zstd -d, or pack it with gzip"},
+      {"BZh", "bzip2-compressed", "unpack it with bunzip2, or pack it with gzip"},
+      {"\xfd"
+       "7zXZ",
+       "xz-compressed", "unpack it with unxz, or pack it with gzip"},
+      {"PK\x03\x04", "a zip archive", "unpack it"},
+      {"ARROW1", "an Arrow file", "write it as Parquet (datasets: to_parquet)"},
+      {"\xff\xff\xff\xff", "an Arrow stream, as datasets' cache has it", "write it as Parquet (datasets: to_parquet)"},
+      {"PAR1", "Parquet under another name", "end its name in .parquet"},
+      {"\xff\xfe", "UTF-16", "write it as UTF-8"},
+      {"\xfe\xff", "UTF-16", "write it as UTF-8"}};
+  for (const auto& form : kForms) {
+    if (bytes.starts_with(form.magic))
+      throw Error(ErrorKind::data_line, str(shown, " is ", form.name, ", which is not read: ", form.instead));
   }
 }
 
@@ -144,6 +167,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   }
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
+  refuse_binary(bytes, shown);
   std::string first_error;
   LineCounts counts;
   const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
@@ -202,7 +226,9 @@ std::vector<std::string> answer_field(const JsonRow& row, const Json& value, con
     if (item.is_string()) {
       texts.push_back(item.get<std::string>());
     } else if (item.is_number()) {
-      texts.push_back(item.dump());
+      std::string digits = item.dump();
+      if (digits.ends_with(".0")) digits.resize(digits.size() - 2);  // 72.0 of a column of numbers is no rounded value
+      texts.push_back(std::move(digits));
     } else {
       refuse(row.where, str("\"", key, "\": expected text, a number or a list of those, got ", item.type_name()));
     }

@@ -10,6 +10,7 @@
 #include <parquet/file_reader.h>
 #include <parquet/properties.h>
 
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -122,6 +123,15 @@ struct Bounds {
 
 Json real_value(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+// 3.14, not 3.140000104904175: the shortest text that is the same number of its width.
+Json real_value(float value) {
+  char digits[32];
+  const auto written = std::to_chars(digits, digits + sizeof digits, value);
+  double read = 0;
+  std::from_chars(digits, written.ptr, read);
+  return real_value(std::isfinite(value) ? read : static_cast<double>(value));
+}
+
 Json json_value(const arrow::Array& array, int64_t i, Bounds& bounds);
 
 Json list_of_values(const arrow::Array& values, int64_t begin, int64_t end, Bounds& bounds) {
@@ -177,7 +187,7 @@ Json json_value(const arrow::Array& array, int64_t i, Bounds& bounds) {
     case arrow::Type::UINT64:
       return plain_value<arrow::UInt64Array>(array, i);
     case arrow::Type::FLOAT:
-      return real_value(static_cast<double>(plain_value<arrow::FloatArray>(array, i)));
+      return real_value(plain_value<arrow::FloatArray>(array, i));
     case arrow::Type::DOUBLE:
       return real_value(plain_value<arrow::DoubleArray>(array, i));
     case arrow::Type::STRING:

@@ -72,11 +72,11 @@ TEST_F(parquet, columns_are_what_they_are_in_json) {
   });
   set_log_sink(before);
   EXPECT_EQ(rows, Json::parse(R"([
-    {"problem": "1+1?", "answer": 2, "id": "a", "choices": ["1", "2"], "share": 0.5, "known": true, "n": 1,
+    {"problem": "1+1?", "answer": 2, "id": "a", "choices": ["1", "2"], "share": 0.5, "width": 3.14, "known": true, "n": 1,
      "scores": [1, 2], "tags": {"k": "v"}},
-    {"problem": "2+2?", "answer": 4, "id": "b", "choices": null, "share": null, "known": false, "n": 2,
+    {"problem": "2+2?", "answer": 4, "id": "b", "choices": null, "share": null, "width": 72.0, "known": false, "n": 2,
      "scores": [3, 4], "tags": {}},
-    {"problem": "3+3?", "answer": 6, "id": "a", "choices": ["6", "7"], "share": null, "known": null, "n": 3,
+    {"problem": "3+3?", "answer": 6, "id": "a", "choices": ["6", "7"], "share": null, "width": null, "known": null, "n": 3,
      "scores": [5, 6], "tags": null}])"));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("are): made"), std::string::npos) << warnings[0];

@@ -1,11 +1,9 @@
 #include "evaluate/sources/responses_file.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -83,54 +81,7 @@ struct GivenRow {
   std::string id, source, question;
   std::vector<std::string> gold;
   std::vector<Output> responses;
-  bool repeated = false;  // the same responses again (lm-eval writes a row for each of its filters)
 };
-
-// ------------------------------------------------------------------------------------------------------ lm-eval
-
-// "samples_gsm8k_2026-01-31T12-00-00.123.jsonl" is of the task gsm8k.
-std::string task_of(const std::string& path) {
-  std::string stem = path.substr(path.find_last_of('/') + 1);
-  stem = stem.substr(0, stem.rfind('.'));
-  if (!stem.starts_with("samples_")) return stem;
-  stem = stem.substr(8);
-  const size_t stamp = stem.rfind("_20");
-  return stamp == std::string::npos || stamp == 0 ? stem : stem.substr(0, stamp);
-}
-
-GivenRow lm_eval_row(const JsonRow& row) {
-  GivenRow out;
-  const Json& v = row.value;
-  out.id = id_of(v.at("doc_id"));
-  const Json* doc = child(v, "doc");
-  const Json* question = doc ? first_of(*doc, kQuestionKeys) : nullptr;
-  if (question && question->is_string()) {
-    out.question = question->get<std::string>();
-  } else if (const Json* arguments = child(v, "arguments")) {
-    if (const Json* first = child(*arguments, "gen_args_0")) {
-      if (const Json* prompt = child(*first, "arg_0")) out.question = text_of(*prompt, row.where, "arg_0");
-    }
-  }
-  const Json* answer = doc ? child(*doc, "answer") : nullptr;
-  out.gold = gold_of(row, answer && !answer->is_object() ? answer : child(v, "target"));
-  const Json& resps = v.at("resps");
-  if (!resps.is_array() || resps.empty()) refuse_row(row.where, "\"resps\": expected a list of lists of texts");
-  for (const Json& request : resps) {
-    const Json list = request.is_array() ? request : Json::array({request});
-    for (const Json& one : list) {
-      if (!one.is_string()) {
-        throw Error(ErrorKind::unsupported,
-                    str(row.where,
-                        ": \"resps\" holds log-likelihoods of choices, no responses; only tasks "
-                        "that generate (generate_until) can be graded"));
-      }
-      out.responses.push_back(said(one.get<std::string>()));
-    }
-  }
-  return out;
-}
-
-// ---------------------------------------------------------------------------------------------------- lighteval
 
 std::vector<int32_t> token_ids(const Json* value) {
   std::vector<int32_t> ids;
@@ -141,51 +92,6 @@ std::vector<int32_t> token_ids(const Json* value) {
   }
   return ids;
 }
-
-std::vector<std::string> chosen_gold(const JsonRow& row, const Json* choices, const Json* index) {
-  if (!choices || !index || !choices->is_array()) return {};
-  std::vector<std::string> gold;
-  const Json list = index->is_array() ? *index : Json::array({*index});
-  for (const Json& i : list) {
-    if (!i.is_number_unsigned() || i.get<size_t>() >= choices->size()) {
-      refuse_row(row.where, "\"gold_index\": expected places of \"choices\"");
-    }
-    for (std::string& one : gold_of(row, &(*choices)[i.get<size_t>()])) gold.push_back(std::move(one));
-  }
-  return gold;
-}
-
-GivenRow lighteval_row(const JsonRow& row) {
-  GivenRow out;
-  const Json& v = row.value;
-  if (const Json* doc = child(v, "doc")) {
-    if (const Json* id = child(*doc, "id")) out.id = id_of(*id);
-    if (const Json* task = child(*doc, "task_name")) out.source = id_of(*task);
-    if (const Json* specific = child(*doc, "specific")) {
-      if (const Json* q = first_of(*specific, kQuestionKeys)) out.question = text_of(*q, row.where, "question");
-    }
-    if (const Json* query = child(*doc, "query"); query && out.question.empty()) {
-      out.question = text_of(*query, row.where, "query");
-    }
-    out.gold = chosen_gold(row, child(*doc, "choices"), child(*doc, "gold_index"));
-  }
-  const Json* model = child(v, "model_response");
-  const Json* texts = model ? first_of(*model, {"text_post_processed", "text"}) : nullptr;
-  const Json* tokens = model ? child(*model, "output_tokens") : nullptr;
-  if (!texts || !texts->is_array() || texts->empty()) {
-    throw Error(ErrorKind::unsupported,
-                str(row.where,
-                    ": no generated text in \"model_response\"; only tasks that generate can be "
-                    "graded"));
-  }
-  for (size_t i = 0; i < texts->size(); ++i) {
-    Output& output = out.responses.emplace_back(said(text_of((*texts)[i], row.where, "text")));
-    if (tokens && tokens->is_array() && i < tokens->size()) output.ids = token_ids(&(*tokens)[i]);
-  }
-  return out;
-}
-
-// ------------------------------------------------------------------------------- others: verl, TRL, `ucas generate`
 
 // What `ucas generate` says of a response beside its text.
 void add_what_is_known(const Json& row, Output& response) {
@@ -199,7 +105,7 @@ void add_what_is_known(const Json& row, Output& response) {
   }
 }
 
-GivenRow plain_row(const JsonRow& row) {
+GivenRow given_row(const JsonRow& row) {
   GivenRow out;
   const Json& v = row.value;
   if (const Json* id = first_of(v, {"id", "unique_id", "doc_id"})) out.id = id_of(*id);
@@ -218,37 +124,19 @@ GivenRow plain_row(const JsonRow& row) {
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------- kinds
-
-struct Kind {
-  const char* name;
-  std::vector<const char*> keys;  // all of them in the first row
-  GivenRow (*read)(const JsonRow& row);
-};
-
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> list = {{"lm-eval", {"doc_id", "resps"}, lm_eval_row},
-                                         {"lighteval", {"doc", "model_response"}, lighteval_row}};
-  return list;
-}
-
-Kind kind_of(const JsonRow& row) {
+void refuse_other_rows(const JsonRow& row) {
   const Json& v = row.value;
-  for (const Kind& kind : kinds()) {
-    if (std::ranges::all_of(kind.keys, [&](const char* key) { return v.contains(key); })) return kind;
-  }
   const auto format = v.find("format");
   if (format != v.end() && format->is_string() && format->get<std::string>().starts_with("ucas-outputs")) {
     throw Error(ErrorKind::unsupported, str(row.where,
                                             ": these are the responses of an evaluation of ucas itself: `ucas "
-                                            "verify-run RUN` grades and counts them again"));
+                                            "verify RUN` grades and counts them again"));
   }
-  if (first_of(v, kResponseKeys)) return {"rows", {}, plain_row};
+  if (first_of(v, kResponseKeys)) return;
   std::vector<std::string> keys;
   for (const auto& [key, value] : v.items()) keys.push_back(key);
-  refuse_row(row.where, str("keys ", printable(join(keys, ", "), 200),
-                            ": no kind of responses that is known: lm-eval (doc_id, resps), lighteval (doc, ",
-                            "model_response), or rows with a response and an id or question"));
+  refuse_row(row.where, str("keys ", printable(join(keys, ", "), 200), ": no response among them, expected one of ",
+                            join(kResponseKeys, ", ")));
 }
 
 // Parquet is known by its name; without it, it would be read as JSON lines.
@@ -266,35 +154,16 @@ void refuse_parquet(const std::string& path) {
 GivenResponses read_responses(const std::string& path) {
   refuse_parquet(path);
   GivenResponses out;
-  std::optional<Kind> kind;
+  out.kind = "rows";
   std::map<std::string, size_t> place;  // by what tells problems apart
-  std::map<size_t, std::string> filter;
-  const std::string stem = task_of(path);
+  const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
-    if (!kind) {
-      kind = kind_of(line);
-      out.kind = kind->name;
-    }
-    for (const char* key : kind->keys) {
-      if (!line.value.contains(key)) {
-        refuse_row(line.where, str("\"", key, "\" is missing, expected another row of the kind ", kind->name));
-      }
-    }
-    GivenRow row = kind->read(line);
+    if (out.problems.empty()) refuse_other_rows(line);
+    GivenRow row = given_row(line);
     if (row.source.empty()) row.source = stem;
-    const std::string name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
-    const auto [at, fresh] = place.try_emplace(name, out.problems.size());
+    const std::string problem_name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
+    const auto [at, fresh] = place.try_emplace(problem_name, out.problems.size());
     if (fresh) out.problems.push_back({line.where, row.id, row.source, row.question, row.gold, {}});
-    if (out.kind == "lm-eval") {
-      const Json* its = child(line.value, "filter");
-      const std::string mine = its && its->is_string() ? its->get<std::string>() : "";
-      if (fresh) filter[at->second] = mine;
-      if (!fresh) {
-        if (filter[at->second] == mine)
-          refuse_row(line.where, str("document ", printable(row.id), " for the second time"));
-        return;
-      }
-    }
     GivenProblem& problem = out.problems[at->second];
     if (problem.gold != row.gold) refuse_row(line.where, str("another right answer than in ", problem.where));
     for (Output& response : row.responses) {

@@ -1,9 +1,5 @@
-// Responses that something else generated, as other systems leave them in JSON Lines. The kind of file is told from its
-// first row:
-//   lm-eval    samples_TASK_*.jsonl of lm-eval-harness (--log_samples)
-//   lighteval  its details, saved as JSON lines
-//   rows       any other with a response (response, completion, output ..) and a question or an id: verl's dumps, TRL's
-//              tables of completions, rows of `ucas generate --data`
+// Responses that something else generated, in JSON Lines: rows with a response (response, completion, output ..) and a
+// question or an id, such as verl's dumps, TRL's tables of completions, and rows of `ucas generate --data`.
 // Everything read is text to be graded; what those systems made of it (scores, rewards) is not used.
 // Fed to `ucas evaluate --responses`. LibTorch-free.
 #pragma once
@@ -27,11 +23,11 @@ struct GivenProblem {
 };
 
 struct GivenResponses {
-  std::string kind;  // as above
+  std::string kind;  // "rows"
   std::vector<GivenProblem> problems;
 };
 
-// Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (log-likelihoods).
+// Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (responses of ucas itself).
 GivenResponses read_responses(const std::string& path);
 
 // The problems of the file itself, where it has a right answer for each. Error(ErrorKind::data_line) where it has not.

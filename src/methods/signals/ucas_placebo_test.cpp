@@ -64,6 +64,31 @@ TEST(ucas_placebo, permuted_confidences_are_those_of_the_group_in_another_order)
   EXPECT_EQ(permuted.rows.at("A"), plain.rows.at("A"));
 }
 
+TEST(ucas_placebo, confidences_permuted_within_the_sign_keep_the_factors_of_right_and_wrong_and_the_net_push) {
+  const PlaceboResult plain = ucas_with(sixteen(3), {}),
+                      permuted = ucas_with(sixteen(3), {placebo("permuted_within_sign")});
+  EXPECT_NE(permuted.rows.at("C"), plain.rows.at("C"));
+  const auto factors = [](const PlaceboResult& result, size_t group, size_t wrong) {
+    std::vector<float> W;
+    for (size_t i = 8 * group + wrong; i < 8 * group + 8; i += 2) W.push_back(result.rows.at("W")[i]);
+    std::ranges::sort(W);
+    return W;
+  };
+  for (size_t group : {0, 1}) {
+    for (size_t wrong : {0, 1}) {
+      const std::vector<float> before = factors(plain, group, wrong), after = factors(permuted, group, wrong);
+      for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(after[i], before[i], 1e-6) << group << wrong;
+    }
+  }
+  double net = 0, net_permuted = 0;
+  for (size_t i = 0; i < 16; ++i) {
+    net += plain.rows.at("A_mod")[i];
+    net_permuted += permuted.rows.at("A_mod")[i];
+  }
+  EXPECT_NEAR(net_permuted, net, 1e-5);
+  EXPECT_NE(permuted.rows.at("A_mod"), plain.rows.at("A_mod"));
+}
+
 TEST(ucas_placebo, permuted_certainties_are_those_of_the_response_in_another_order) {
   const PlaceboResult plain = ucas_with(sixteen(3), {}),
                       permuted = ucas_with(sixteen(3), {placebo("permuted_certainty")});
@@ -75,7 +100,7 @@ TEST(ucas_placebo, permuted_certainties_are_those_of_the_response_in_another_ord
 }
 
 TEST(ucas_placebo, a_step_draws_the_same_again_and_another_step_draws_anew) {
-  for (const char* kind : {"permuted_confidence", "permuted_certainty"}) {
+  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty"}) {
     EXPECT_EQ(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(5), {placebo(kind)}).advantage);
     EXPECT_NE(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(6), {placebo(kind)}).advantage);
   }
@@ -105,7 +130,7 @@ TEST(ucas_placebo, the_order_of_rows_changes_no_bit) {
   for (size_t i = 0; i < 16; ++i) turned.responses[i].sample = static_cast<int64_t>((15 - i) % 8);
   turned.groups[0].problem = 7;
   turned.groups[1].problem = batch.groups[0].problem;
-  for (const char* kind : {"permuted_confidence", "permuted_certainty", "matched_dapo"}) {
+  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"}) {
     const std::vector<float> a = ucas_with(batch, {placebo(kind)}).advantage;
     const std::vector<float> b = ucas_with(turned, {placebo(kind)}).advantage;
     for (size_t i = 0; i < 16; ++i) {
@@ -114,7 +139,7 @@ TEST(ucas_placebo, the_order_of_rows_changes_no_bit) {
   }
 }
 
-TEST(ucas_placebo, matched_dapo_has_the_net_push_of_ucas_and_tells_no_response_from_another) {
+TEST(ucas_placebo, matched_dapo_has_the_net_push_and_the_size_of_ucas_and_tells_no_response_from_another) {
   const Batch batch = sixteen(3);
   const std::vector<Setting> strong = {{"beta", 0.2, "test", false}};
   const PlaceboResult plain = ucas_with(batch, strong);
@@ -131,13 +156,13 @@ TEST(ucas_placebo, matched_dapo_has_the_net_push_of_ucas_and_tells_no_response_f
   }
   EXPECT_NEAR(net_dapo, net, 1e-4);
   EXPECT_LT(net, -1);
-  EXPECT_NEAR(size_dapo, size, 0.02 * size);
+  EXPECT_NEAR(size_dapo, size, 1e-5 * size);
 }
 
 TEST(ucas_placebo, a_prompt_without_a_difference_stays_at_0) {
   Batch batch = sixteen(3);
   for (size_t i = 8; i < 16; ++i) batch.responses[i].reward = 1;
-  for (const char* kind : {"permuted_confidence", "permuted_certainty", "matched_dapo"}) {
+  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"}) {
     const std::vector<float> A = ucas_with(batch, {placebo(kind)}).advantage;
     for (size_t t = 24; t < 48; ++t) EXPECT_EQ(A[t], 0) << kind;
   }

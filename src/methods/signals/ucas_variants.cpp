@@ -47,11 +47,14 @@ enum class SignOf { advantage, verdict };
 // For study: the same change of the advantage with the information taken out. Draws are keyed by the step's seed.
 //   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W, somewhere
 //                        else
+//   permuted_within_sign the same among the responses with A > 0, and among those with A < 0: in each group the factors
+//   of
+//                        right and of wrong responses are those of UCAS, and so is the net push
 //   permuted_certainty   the l_hat of a response's tokens likewise
 //   matched_dapo         A_it = rho A_i - delta where A_i is not 0: one factor and one constant for the whole step,
 //   which
-//                        give UCAS's ratio of mean |A| (before the constant) and its mean A
-enum class Placebo { off, permuted_confidence, permuted_certainty, matched_dapo };
+//                        give UCAS's mean A and its mean |A|
+enum class Placebo { off, permuted_confidence, permuted_within_sign, permuted_certainty, matched_dapo };
 
 // `values` in a random order that depends on each value's key alone, not on where it stands. Equal keys are taken as
 // they come.
@@ -72,13 +75,14 @@ SampleKey placebo_key(const Batch& batch, const Response& o_i, int64_t position)
           static_cast<uint32_t>(o_i.sample), static_cast<uint32_t>(position)};
 }
 
-// The placebo of stage 1: among the responses that have a confidence. -1 is no token's position.
-void permute_confidences(std::span<double> C, const Batch& batch, std::span<const Response> o) {
+// The placebo of stage 1: among the responses that have a confidence and are `chosen`. -1 is no token's position.
+template <class Chosen>
+void permute_confidences(std::span<double> C, const Batch& batch, std::span<const Response> o, Chosen chosen) {
   std::vector<size_t> row;
   std::vector<SampleKey> key;
   std::vector<double> present;
   for (size_t i = 0; i < o.size(); ++i) {
-    if (o[i].length == 0) continue;
+    if (o[i].length == 0 || !chosen(i)) continue;
     row.push_back(i);
     key.push_back(placebo_key(batch, o[i], -1));
     present.push_back(C[i]);
@@ -97,27 +101,36 @@ void permute_certainties(const Batch& batch, std::span<double> l_hat) {
   }
 }
 
-// In place of what Algorithm 1 made of the step: Placebo::matched_dapo.
+// In place of what Algorithm 1 made of the step: Placebo::matched_dapo. Its mean |rho A - delta| grows with rho where
+// delta keeps the mean, and at rho = 0 it is the mean's own size: there is one rho.
 void match_dapo(const Batch& batch, const UcasSteps& steps, std::span<float> A_final) {
-  std::vector<double> plain, plain_size, shaped, shaped_size;
+  std::vector<double> A, tokens, plain, shaped, shaped_size;  // of responses with A != 0: A, tokens, their sums
   for (size_t i = 0; i < batch.responses.size(); ++i) {
     const Response& o_i = batch.responses[i];
-    const double A = steps.response[i].A;
-    if (!o_i.trained || A == 0) continue;
+    if (!o_i.trained || steps.response[i].A == 0) continue;
+    A.push_back(steps.response[i].A);
+    tokens.push_back(static_cast<double>(o_i.length));
+    plain.push_back(A.back() * tokens.back());
     for (float a : A_final.subspan(o_i.first, o_i.length)) {
-      plain.push_back(A);
-      plain_size.push_back(std::fabs(A));
       shaped.push_back(a);
       shaped_size.push_back(std::fabs(a));
     }
   }
-  const double n = std::max<double>(1, static_cast<double>(plain.size())), size = sorted_sum(plain_size);
-  const double rho = size == 0 ? 1 : sorted_sum(shaped_size) / size;
-  const double delta = (rho * sorted_sum(plain) - sorted_sum(shaped)) / n;
+  const double n = std::max<double>(1, static_cast<double>(shaped.size()));
+  const double mean = sorted_sum(shaped) / n, size = sorted_sum(shaped_size) / n, mean_A = sorted_sum(plain) / n;
+  const auto size_at = [&](double rho) {
+    std::vector<double> sizes(A.size());
+    for (size_t i = 0; i < A.size(); ++i) sizes[i] = tokens[i] * std::fabs(rho * (A[i] - mean_A) + mean);
+    return sorted_sum(std::move(sizes)) / n;
+  };
+  double low = 0, high = 1;
+  while (!A.empty() && high < 1e6 && size_at(high) < size) high *= 2;
+  for (int k = 0; k < 60; ++k) (size_at(low + (high - low) / 2) < size ? low : high) = low + (high - low) / 2;
+  const double delta = low * mean_A - mean;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
     const Response& o_i = batch.responses[i];
-    const double A = steps.response[i].A;
-    std::ranges::fill(A_final.subspan(o_i.first, o_i.length), static_cast<float>(A == 0 ? 0 : rho * A - delta));
+    const double A_i = steps.response[i].A;
+    std::ranges::fill(A_final.subspan(o_i.first, o_i.length), static_cast<float>(A_i == 0 ? 0 : low * A_i - delta));
   }
 }
 
@@ -168,9 +181,10 @@ class UcasVariants final : public Ucas {
     f.field("clamp", clamp_, "hold the advantage of rewarded tokens at 0 or above (Eq. 10, paper); false = no bound");
     f.choice("sign", sign_, {"advantage", "verdict"},
              "rule for right and wrong in Eq. 8: the sign of A (paper), or the verdict");
-    f.choice("placebo", placebo_, {"off", "permuted_confidence", "permuted_certainty", "matched_dapo"},
-             "placebo in place of UCAS: confidences permuted within the group, certainties permuted within the "
-             "response, or DAPO with UCAS's size and net push");
+    f.choice("placebo", placebo_,
+             {"off", "permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"},
+             "placebo in place of UCAS: confidences permuted within the group, or within the responses of one sign of "
+             "A; certainties permuted within the response; or DAPO with UCAS's size and net push");
   }
 
   void validate() const override;
@@ -294,7 +308,12 @@ std::vector<double> UcasVariants::confidence_of(const Batch& batch, std::span<co
       C.push_back(pooled);
     }
   }
-  if (placebo_ == Placebo::permuted_confidence) permute_confidences(C, batch, o);
+  if (placebo_ == Placebo::permuted_confidence) permute_confidences(C, batch, o, [](size_t) { return true; });
+  if (placebo_ == Placebo::permuted_within_sign) {
+    const std::vector<double> A = advantage_of(o);
+    permute_confidences(C, batch, o, [&](size_t i) { return A[i] > 0; });
+    permute_confidences(C, batch, o, [&](size_t i) { return A[i] < 0; });
+  }
   return C;
 }
 
@@ -381,11 +400,16 @@ std::vector<Equation> UcasVariants::equations() const {
   if (placebo_ == Placebo::permuted_confidence) {
     list.push_back({"placebo", "C_i <- C_pi(i), pi a random order of the group's responses",
                     "the same confidences, given to other responses: no information is left in stage 1"});
+  } else if (placebo_ == Placebo::permuted_within_sign) {
+    list.push_back(
+        {"placebo", "C_i <- C_pi(i), pi a random order of the group's responses with A > 0, and of those with A < 0",
+         "the same factors and net push, given to other responses of the same sign: which of the right ones is "
+         "confident is not in them"});
   } else if (placebo_ == Placebo::permuted_certainty) {
     list.push_back({"placebo", "l_hat_it <- l_hat_i,pi(t), pi a random order of the response's tokens",
                     "the same certainties, given to other tokens: no information is left in stage 2"});
   } else if (placebo_ == Placebo::matched_dapo) {
-    list.push_back({"placebo", "A_it = rho A_i - delta if A_i != 0, rho = mean |UCAS| / mean |A|, delta: the same mean",
+    list.push_back({"placebo", "A_it = rho A_i - delta if A_i != 0, rho and delta: the same mean A and |A|",
                     "in place of the above: DAPO with the size and the net push that UCAS has on this step"});
   }
   return list;

@@ -124,12 +124,6 @@ void SvgCanvas::rectangle(double x, double y, double width, double height, size_
                opaque(opacity), "/>\n");
 }
 
-void SvgCanvas::frame(double x, double y, double width, double height, const Stroke& stroke, double round) {
-  body_ +=
-      str("<rect x=\"", svg_number(x), "\" y=\"", svg_number(y), "\" width=\"", svg_number(width), "\" height=\"",
-          svg_number(height), "\"", round > 0 ? str(" rx=\"", svg_number(round), "\"") : "", stroked(stroke), "/>\n");
-}
-
 void SvgCanvas::circle(double x, double y, double radius, size_t color, double opacity, const std::string& about,
                        bool ring) {
   std::string paint = ring ? stroked({color, 1.4, "", opacity}) : fill(color) + opaque(opacity);

@@ -31,7 +31,6 @@ class SvgCanvas {
   void polyline(const std::vector<std::pair<double, double>>& points, const Stroke& stroke);
   void polygon(const std::vector<std::pair<double, double>>& points, size_t color, double opacity);
   void rectangle(double x, double y, double width, double height, size_t color, double opacity = 1, double round = 0);
-  void frame(double x, double y, double width, double height, const Stroke& stroke, double round = 0);
   // `about` is shown where the pointer rests on it. A ring is not filled.
   void circle(double x, double y, double radius, size_t color, double opacity = 1, const std::string& about = "",
               bool ring = false);

@@ -81,7 +81,7 @@ class StudyPlan {
   std::vector<StudyBaseRow> base_rows_;
 };
 
-// The problems, prompts and sizes of a study, read and counted; nothing is started or written.
+// Its runs and their states; nothing is started or written.
 std::string check_study(const StudyPlan& plan);
 
 }  // namespace ucas

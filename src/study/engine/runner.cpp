@@ -274,7 +274,7 @@ class StudyRunner {
 
   // What makes the table again: without what only says where, and how many side by side.
   std::string command() const {
-    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--table", "--figures", "--jobs", "--threads"};
+    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--jobs", "--threads"};
     std::string text = "ucas study";
     for (size_t i = 0; i < words_.size(); ++i) {
       if (kElsewhere.contains(words_[i])) {
@@ -307,60 +307,42 @@ class StudyRunner {
   void write_results() const {
     const StudyConfig& c = config();
     const std::string results = path_join(c.out, "results"), report = path_join(c.out, "report.html");
-    const std::string drawn = path_join(c.out, "figures");
-    std::vector<std::string> views = make_views();
-    StudyTable table = study_table(views, table_options());
-    std::vector<StudyFigure> figures;
-    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
-      for (StudyFigure& figure : study_figures(request)) figures.push_back(std::move(figure));
-    }
-    write_figures(figures, drawn);
+    const std::string folder = path_join(c.out, "figures");
+    const std::vector<std::string> views = make_views();
+    const StudyTable table = study_table(views, table_options());
     std::string markdown = table_markdown(table);
-    write_file(results + ".md", markdown + figure_links(figures, "figures/"));
+    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
+      std::vector<StudyFigure> figures = study_figures(request);
+      for (StudyFigure& figure : figures) {
+        figure.name = file_name(figure.name);
+        markdown += linked(figure);
+        figure.markdown.clear();  // stands in the table's document
+      }
+      write_figures(figures, folder);
+    }
+    write_file(results + ".md", markdown);
     write_file(results + ".csv", table_csv(table));
     write_file(results + ".tex", table_tex(table));
-    publish(markdown, figures);
     write_report(views, report, c.title);
-    out(str("\n", table_text(table), "\nresults ", results + ".md", ", .csv, .tex\n",
-            figures.empty() ? "" : str("figures ", drawn, "\n"), "report  ", report, "\n"));
+    out(str("\n", table_text(table), "\nresults ", results, ".md, .csv, .tex\nfigures ", folder, "\nreport  ", report,
+            "\n"));
   }
 
   // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
-  static std::string published_name(const std::string& study, const std::string& figure) {
-    std::string kind = study.substr(study.find_last_of('-') + 1);
+  std::string file_name(const std::string& figure) const {
+    const std::string& study = plan_.study().name;
+    const std::string kind = study.substr(study.find_last_of('-') + 1);
     if (figure == kind) return study;
     return figure.starts_with(kind + "-") ? study + figure.substr(kind.size()) : str(study, "-", figure);
   }
 
-  static std::string figure_links(const std::vector<StudyFigure>& figures, const std::string& folder) {
-    std::string text;
-    for (const StudyFigure& figure : figures) {
-      if (figure.svg.empty()) {  // a document of its own: title and note are in it
-        text += str("\n", figure.markdown.starts_with("# ") ? "#" : "", figure.markdown);
-        continue;
-      }
-      text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, figure.name, ".svg)\n");
-      if (!figure.note.empty()) text += str("\n", figure.note, "\n");
-      if (!figure.table.empty()) text += "\n" + figure.table;
+  static std::string linked(const StudyFigure& figure) {
+    if (figure.svg.empty()) {  // a document of its own: title and note are in it
+      return str("\n", figure.markdown.starts_with("# ") ? "#" : "", figure.markdown);
     }
-    return text;
-  }
-
-  // To the places in a repository that the study names.
-  void publish(const std::string& markdown, std::vector<StudyFigure> figures) const {
-    const StudyConfig& c = config();
-    for (StudyFigure& figure : figures) figure.name = published_name(plan_.study().name, figure.name);
-    if (!c.table.empty()) {
-      std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
-      if (!beside.empty()) make_directories(beside);
-      if (folder.starts_with(beside)) folder = folder.substr(beside.size());
-      write_output(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder)));
-    }
-    if (c.figures.empty()) return;
-    for (StudyFigure& figure : figures) {
-      if (!c.table.empty()) figure.markdown.clear();  // stands in the table's document
-    }
-    write_figures(figures, c.figures);
+    std::string text = str("\n## ", figure.title, "\n\n![", figure.title, "](figures/", figure.name, ".svg)\n");
+    if (!figure.note.empty()) text += str("\n", figure.note, "\n");
+    return figure.table.empty() ? text : str(text, "\n", figure.table);
   }
 
   StudyPlan plan_;

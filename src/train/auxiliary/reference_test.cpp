@@ -126,21 +126,5 @@ TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {
   }
 }
 
-TEST_F(reference, an_adaptive_coefficient_is_steered_and_goes_on_from_where_it_was) {
-  config_.reward.kl_coeff = 0.5;
-  config_.reward.kl_control = KlControl::adaptive;
-  config_.reward.kl_horizon = 100;
-  auto auxiliary = make_reference(config_, at::kCPU);
-  policy_signals();
-  Batch batch = batch_;
-  prepare(*auxiliary, batch);  // KL is 0, below the target: the coefficient falls by 0.2 * 12 responses / 100
-  EXPECT_DOUBLE_EQ(auxiliary->state().at("kl_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
-  auto resumed = make_reference(config_, at::kCPU);
-  resumed->restore(auxiliary->state());
-  EXPECT_EQ(resumed->state(), auxiliary->state());
-  batch = batch_;
-  EXPECT_EQ(prepare(*resumed, batch).get(metric::actor_reward_kl_penalty_coeff), 0.5 * (1 - 0.2 * 12 / 100));
-}
-
 }  // namespace
 }  // namespace ucas

@@ -113,6 +113,9 @@ void grade(const Collector& c, std::vector<Candidate>& candidates) {
   std::vector<Rewards::Key> keys;
   for (Candidate& candidate : candidates) {
     groups.push_back({c.data.problems[candidate.problem], candidate.text, candidate.response});
+    if (candidate.sampled.size() == candidate.text.size()) {
+      for (const Episode& episode : candidate.sampled) groups.back().ids.emplace_back(episode.token);
+    }
     for (const Response& o : candidate.response) keys.push_back(key_of(candidate.problem, o.sample));
   }
   c.rewards.pay(groups, keys);

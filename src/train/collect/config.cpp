@@ -30,8 +30,6 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
           Effect::place);
   f.field("val_files", val_files, OptionNames::evaluation_data, "validation problem files, JSONL", Effect::place);
-  f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
-          Effect::procedure);
   f.section("columns", columns);
 }
 

@@ -30,7 +30,6 @@ struct TrainDataConfig {
   bool skip_bad_rows = false;
   ProblemColumns columns;
   std::vector<std::string> val_files;
-  int64_t val_limit = 0;  // first N problems; 0 = all
   void fields(Fields& f);
 };
 

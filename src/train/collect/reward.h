@@ -25,8 +25,9 @@ namespace ucas {
 // The responses to one prompt; length, finished and sample are set.
 struct PaidGroup {
   const Problem& problem;
-  std::span<const std::string> text;  // [G]
-  std::span<Response> response;       // [G] gets verdict, terms, score, reward
+  std::span<const std::string> text;               // [G]
+  std::span<Response> response;                    // [G] gets verdict, terms, score, reward
+  std::vector<std::span<const int32_t>> ids = {};  // [G], or none where they are not at hand
 };
 
 class Rewards {

@@ -74,7 +74,13 @@ std::string reward_lines(const std::vector<RewardAsk>& asks) {
                              {"tokens", ask.tokens},
                              {"finished", ask.finished},
                              {"verdict", name_of(ask.verdict.kind)}};
-    lines += json_text(row) + "\n";
+    lines += json_text(row);
+    if (ask.row != nullptr) {
+      std::string ids;
+      for (int32_t id : ask.ids) ids += str(ids.empty() ? "" : ",", id);
+      lines.replace(lines.size() - 1, 1, str(",\"ids\":[", ids, "],\"row\":", *ask.row, "}"));
+    }
+    lines += "\n";
   }
   return lines;
 }
@@ -132,12 +138,9 @@ RewardCommand::~RewardCommand() {
   if (to_ >= 0) ::close(to_);
   if (from_ >= 0) ::close(from_);
   if (pid_ < 0) return;
-  for (int tenths = 0; tenths < 30; ++tenths) {
-    if (::waitpid(pid_, nullptr, WNOHANG) != 0) {
-      ::kill(-pid_, SIGKILL);  // what it started and left
-      return;
-    }
-    if (tenths == 20) ::kill(-pid_, SIGTERM);
+  for (int tenths = 0; tenths < 60; ++tenths) {
+    if (::waitpid(pid_, nullptr, WNOHANG) != 0) return;
+    if (tenths == 20) ::kill(pid_, SIGTERM);
     ::usleep(100000);
   }
   ::kill(-pid_, SIGKILL);
@@ -154,7 +157,6 @@ std::string RewardCommand::ending() {
   int status = 0;
   for (int tenths = 0; tenths < 20; ++tenths) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      ::kill(-pid_, SIGKILL);
       pid_ = -1;
       if (WIFSIGNALED(status)) return str("ended by signal ", WTERMSIG(status));
       return str("ended with exit code ", WEXITSTATUS(status));

@@ -23,6 +23,7 @@
 #include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
+#include "data/source_rows.h"
 #include "hf/adapter.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
@@ -41,6 +42,7 @@
 #include "train/state/fingerprint.h"
 #include "train/update/gpu_check.h"
 #include "train/update/self_check.h"
+#include "verify/sandbox/check.h"
 
 namespace ucas {
 
@@ -48,13 +50,26 @@ namespace {
 
 constexpr const char* kOverPlan = "allow-over-plan";
 
-TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
-                     const Template& form, int64_t limit, bool labels) {
+ProblemOptions options_of(const TrainConfig& config) {
   ProblemOptions options;
-  options.columns_where_there = &files == &config.data.val_files;  // those may have the usual names
-  options.labels = labels;
   options.columns = config.data.columns;
   options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
+  return options;
+}
+
+// Of the data, for a function that is called with their columns as TRL and verl call it.
+std::map<std::string, std::string> rows_for_reward(const TrainConfig& config) {
+  if (config.reward.python.empty() || config.reward.python == kTaskScorers) return {};
+  ProblemOptions options = options_of(config);
+  options.labels = false;
+  return read_source_rows(config.data.files, options);
+}
+
+TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
+                     const Template& form, int64_t limit, bool labels) {
+  ProblemOptions options = options_of(config);
+  options.columns_where_there = &files == &config.data.val_files;  // those may have the usual names
+  options.labels = labels;
   std::vector<Problem> problems = read_problems(files, options);
   if (limit > 0 && limit < static_cast<int64_t>(problems.size())) problems.resize(static_cast<size_t>(limit));
   TrainingSet set;
@@ -71,11 +86,18 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   return set;
 }
 
+constexpr int64_t kScorersOwn = 1024;  // MiB of address space for the packages that scorers import
+
 // The program that scores responses, with its arguments.
 std::vector<std::string> scorer_words(const TrainConfig& config) {
   if (!config.reward.command.empty()) return {"/bin/sh", "-c", config.reward.command};
   if (config.reward.python != kTaskScorers) return python_words("reward", {config.reward.python});
-  std::vector<std::string> arguments = {"score"};
+  // Scorers of reasoning-gym evaluate what the model wrote: in the sandbox, and nowhere else.
+  const code::CodeOptions& code = config.reward.code;
+  const code::Sandbox sandbox(code);
+  std::vector<std::string> arguments = {"score", launcher_of_forks(sandbox, "the scorers of reasoning-gym"),
+                                        str(code.wall_seconds), str(code.cpu_seconds),
+                                        str((code.memory_mib + kScorersOwn) << 20)};
   arguments.insert(arguments.end(), config.data.files.begin(), config.data.files.end());
   return python_words("reasoning", arguments);
 }
@@ -106,7 +128,7 @@ EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
-  if (total == 0 || config.rollout.backend != SampledBy::native) return engine;
+  if (total == 0 || config.rollout.served()) return engine;
   PlannedModels models = planned_models(config, weights);
   models.ranks = ranks;
   models.gpu = usable_gpu(total);
@@ -210,7 +232,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(parts.graders, parts.data.problems);
   if (!config.data.val_files.empty()) {
-    parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
+    parts.validation = load_set(config, config.data.val_files, tokenizer, form, 0, true);
     check_golds(parts.graders, parts.validation.problems);
   }
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
@@ -223,7 +245,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   }
   check_longest(config, parts.policy.model->config());
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
-  if (config.rollout.backend == SampledBy::native) {
+  if (!config.rollout.served()) {
     parts.engine = engine_of(config, device, weights, ranks.size());
     parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
@@ -245,10 +267,31 @@ struct Planned {
   std::string words;
 };
 
+// Loads a reward's function and sees that it can be called with the data's columns, in a Python that ends.
+void check_call_of_reward(const TrainConfig& config) {
+  constexpr size_t kRows = 2, kLongestWord = 60000;  // of a command line
+  std::vector<RewardAsk> asks;
+  std::vector<Problem> problems(kRows);
+  const Verdict none;
+  const std::map<std::string, std::string> rows = rows_for_reward(config);
+  for (const auto& [id, row] : rows) {
+    if (asks.size() == kRows) break;
+    if (row.size() > kLongestWord) continue;
+    problems[asks.size()].id = id;
+    problems[asks.size()].gold = {""};
+    asks.push_back({problems[asks.size()], "", 0, true, none, &row, {}});
+  }
+  if (asks.empty()) return;
+  std::vector<std::string> words = {"check", config.reward.python};
+  for (const std::string& line : split(trim(reward_lines(asks)), '\n')) words.push_back(line);
+  run_python("reward", words, config.reward.scorer());
+}
+
 void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
   if (ranks.leads()) {
     check_python_function("reward.python", config.reward.python == kTaskScorers ? "" : config.reward.python);
     check_python_function("method.python", config.method_python);
+    check_call_of_reward(config);
   }
   if (ranks.alone()) return;
   if (config.rollout.off_policy_steps > 0) {
@@ -316,6 +359,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
   if (t.config.reward.from_outside() && t.ranks->leads()) {
     t.external = std::make_unique<RewardCommand>(scorer_words(t.config), t.config.reward.scorer(),
                                                  t.config.reward.command_seconds);
+    t.external->tell_rows(rows_for_reward(t.config));
   }
   if (!t.config.method_python.empty()) {
     t.advantages =
@@ -369,20 +413,14 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
 
 // Settings of the run with those of the command line, where these may change.
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
-                                    const TrainConfig& before, bool allow_changes) {
+                                    const TrainConfig& before) {
   for (const Setting& setting : overrides) {
     if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
-    const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
     const auto* text = std::get_if<std::string>(&setting.value);
     const bool another_gpu =
         setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
-    if (is_free_option(setting.key, before) || setting.key == "threads" || another_gpu || (length && allow_changes)) {
+    if (is_free_option(setting.key) || setting.key == "threads" || another_gpu) {
       settings.push_back(setting);
-    } else if (length) {
-      throw Error(ErrorKind::config,
-                  str(setting.where, ": cannot change on --resume: a learning rate of this run is planned over ",
-                      "all its steps (schedule = \"cosine\"), so that other steps would change results; "
-                      "leave it, or add --allow-changes"));
     } else {
       throw Error(ErrorKind::config, str(setting.where,
                                          ": cannot change on --resume: it would change results; start a new run "
@@ -570,7 +608,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     RunDirectory::check_started(path);
     const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
     before = make_train_config(saved);
-    config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
+    config = make_train_config(with_overrides(saved, overrides, before));
     config.validate();
     had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   });

@@ -26,7 +26,7 @@ struct Training {
   RunDirectory run;
   Policy policy;
   std::unique_ptr<Rollouter> engine;   // samples here, where `rollout` does more than that
-  ServedRollout* served = nullptr;     // the one of these two that asks servers, where rollout.backend does
+  ServedRollout* served = nullptr;     // the one of these two that asks servers, where there are rollout.servers
   std::unique_ptr<Rollouter> rollout;  // samples on all ranks, or with an environment
   Graders graders;
   std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given

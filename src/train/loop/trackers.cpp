@@ -83,7 +83,7 @@ class Trackers::Watch {
     }
     try {
       child.pid = start_child(python_words("track", {run_, "--to", name, "--until-end-of-input"}),
-                              {.in = in[0], .out = out, .error = out}, "tracker " + name);
+                              {.in = in[0], .out = out, .error = out}, "tracker " + name, Kept::no);  // it may send on
     } catch (const Error& error) {
       warn(str(error.what(), "; the run goes on without it"));
     }

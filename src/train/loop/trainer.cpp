@@ -60,8 +60,8 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
-  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
-                    c.device == "cpu" && !tail && !c.needs().margin;
+  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && !c.rollout.served() && c.device == "cpu" && !tail &&
+                    !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {

@@ -23,19 +23,6 @@ namespace {
 
 constexpr const char* kVersion = "ucas";
 
-// Of the policy's optimizer or that of a model beside it.
-template <class Holds>
-bool some_optimizer(const TrainConfig& config, Holds holds) {
-  const Needs needs = config.needs();
-  return holds(config.optimizer) || (needs.critic && holds(needs.critic->optimizer)) ||
-         (needs.prm && holds(needs.prm->optimizer));
-}
-
-// Whether any learning rate depends on how long the run will be.
-bool length_matters(const TrainConfig& config) {
-  return some_optimizer(config, [](const OptimizerConfig& o) { return o.schedule != Schedule::constant; });
-}
-
 // The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
 // meanwhile.
 std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
@@ -69,8 +56,8 @@ const Line* find_line(const std::vector<Line>& lines, const std::string& name) {
 
 }  // namespace
 
-bool is_free_option(const std::string& key, const TrainConfig& config) {
-  if (key == "train.steps" || key == "train.epochs") return !length_matters(config);
+bool is_free_option(const std::string& key) {
+  if (key == "train.steps" || key == "train.epochs") return true;
   return !is_fixed(effect_of(key));
 }
 
@@ -96,7 +83,7 @@ std::string hash_of_model(const std::string& directory) {
 std::string make_fingerprint(const FingerprintInput& input) {
   std::string text;
   for (const FieldValue& field : fields_of(input.config)) {
-    if (is_free_option(field.key, input.config) || field.key == "threads") continue;
+    if (is_free_option(field.key) || field.key == "threads") continue;
     text += str(field.key, " = ",
                 field.key == "device" ? str('"', kind_of_device(input.config.device), '"') : field.value, "\n");
   }

@@ -10,8 +10,8 @@
 namespace ucas {
 
 // True for options that do not change what a step computes: they may change between a run and its resumption.
-// train.steps and train.epochs do where a learning rate is planned over the whole run.
-bool is_free_option(const std::string& key, const TrainConfig& config);
+// As train.steps and train.epochs may.
+bool is_free_option(const std::string& key);
 
 // Hash over everything that decides what a checkpoint's model computes; of an adapter's directory its base as well.
 std::string hash_of_model(const std::string& directory);

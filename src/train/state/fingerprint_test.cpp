@@ -89,28 +89,5 @@ TEST(fingerprint, what_an_earlier_version_did_not_keep_is_said_and_not_refused) 
             std::vector<std::string>{"gone = 2, now there is no gone"});
 }
 
-TEST(fingerprint, the_length_of_a_run_counts_where_a_learning_rate_is_planned_over_it) {
-  struct Row {
-    std::vector<std::pair<std::string, std::string>> settings;
-    bool free;
-  };
-  const Row rows[] = {{{}, true},
-                      {{{"optimizer.warmup_steps", "3"}}, true},
-                      {{{"optimizer.schedule", "cosine"}}, false},
-                      {{{"method.name", "ppo"}}, true},
-                      {{{"method.name", "ppo"}, {"method.critic.optimizer.schedule", "cosine"}}, false},
-                      {{{"method.name", "prime"}, {"method.prm.optimizer.schedule", "cosine"}}, false}};
-  for (const Row& row : rows) {
-    const TrainConfig config = config_of(row.settings);
-    for (const char* key : {"train.steps", "train.epochs"}) {
-      EXPECT_EQ(is_free_option(key, config), row.free) << key << " of row " << &row - rows;
-    }
-  }
-  Scene scene;
-  const std::string three = scene.fingerprint(config_of({{"optimizer.schedule", "cosine"}, {"train.steps", "3"}}));
-  const std::string six = scene.fingerprint(config_of({{"optimizer.schedule", "cosine"}, {"train.steps", "6"}}));
-  EXPECT_EQ(compare_fingerprints(three, six).changed, std::vector<std::string>{"train.steps = 3, now train.steps = 6"});
-}
-
 }  // namespace
 }  // namespace ucas

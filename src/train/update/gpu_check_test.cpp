@@ -19,7 +19,9 @@ TEST(gpu_check, the_native_path_is_as_near_to_the_walk_as_a_device_must_be) {
   own.head_dim = 128;
   for (const ModelConfig* model : {static_cast<const ModelConfig*>(nullptr), static_cast<const ModelConfig*>(&own)}) {
     const auto a = model_to_check(at::kCPU, model), b = model_to_check(at::kCPU, model);
-    if (model != nullptr) EXPECT_EQ(a->config().head_dim, 128);
+    if (model != nullptr) {
+      EXPECT_EQ(a->config().head_dim, 128);
+    }
     for (const GpuFinding& f : check_model(*emulated_view(*a), *b)) {
       EXPECT_TRUE(f.ok()) << f.what << " " << f.difference;
     }

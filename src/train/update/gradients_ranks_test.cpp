@@ -20,6 +20,7 @@
 #include "train/optimizer/optimizer.h"
 #include "train/update/gradient_pass.h"
 #include "train/update/gradients.h"
+#include "train/update/min_p.h"
 
 namespace ucas {
 namespace {

@@ -84,7 +84,7 @@ class CodeGrader final : public Grader {
   }
 
   void check_gold(const std::vector<std::string>& gold, const std::string& where) const override {
-    if (!gold.empty()) read_tests(gold.front(), where);
+    if (!gold.empty()) read_tests(gold.front(), where, python());
   }
 
   bool is_slow() const override { return true; }
@@ -192,7 +192,7 @@ class CodeGrader final : public Grader {
       verdict.decide(VerdictKind::unequal, str(share, "; test ", score.first_failed + 1, ": ", score.why));
     } else if (ended.how == Ended::How::killed) {
       // The limit on CPU time kills; what dies of something else is no slow program on a slow machine.
-      const bool time = ended.code == SIGKILL && ended.seconds >= static_cast<double>(setup_.code.cpu_seconds) - 0.5;
+      const bool time = ended.code == SIGKILL && ended.seconds >= static_cast<double>(setup_.code.cpu()) - 0.5;
       verdict.decide(time ? VerdictKind::over_budget : VerdictKind::unequal,
                      str(share, time ? ", out of CPU time" : str(", killed by signal ", ended.code)));
     } else {
@@ -201,13 +201,21 @@ class CodeGrader final : public Grader {
     verdict.score = all == 0 ? 0.0f : static_cast<float>(score.passed) / static_cast<float>(all);
   }
 
+  std::string python() const {
+    const std::lock_guard lock(guard_);
+    if (python_.empty()) {
+      python_ = sandbox_ ? sandbox_->python() : Sandbox::untried(setup_.code, SandboxChoice::none).python();
+    }
+    return python_;
+  }
+
   // Tests are read once for the responses of a group.
   std::shared_ptr<const Tests> tests_of(const std::string& gold) const {
     {
       const std::lock_guard lock(guard_);
       if (const auto found = tests_.find(gold); found != tests_.end()) return found->second;
     }
-    auto tests = std::make_shared<const Tests>(read_tests(gold, "gold"));
+    auto tests = std::make_shared<const Tests>(read_tests(gold, "gold", python()));
     const std::lock_guard lock(guard_);
     kept_ += gold.size();
     if (kept_ > kKeptTests) {
@@ -222,6 +230,7 @@ class CodeGrader final : public Grader {
   // What is found out once; no verdict depends on it.
   mutable std::mutex guard_;
   mutable std::unique_ptr<Sandbox> sandbox_;
+  mutable std::string python_;
   mutable std::map<std::string, std::shared_ptr<const Tests>> tests_;
   mutable size_t kept_ = 0;
 };

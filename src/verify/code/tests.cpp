@@ -1,11 +1,21 @@
 #include "verify/code/tests.h"
 
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
+#include "base/files/embedded.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json.h"
 
@@ -57,7 +67,8 @@ void add_calls(const std::vector<Pair>& rows, const std::string& entry, const st
 }
 
 // A JSON value a line; the function is a method of Solution where the solution has such a class.
-void add_values(const std::vector<Pair>& rows, const std::string& entry, const std::string& where, Tests& out) {
+void add_values(const std::vector<Pair>& rows, const std::string& entry, bool wrapped, const std::string& where,
+                Tests& out) {
   if (entry.empty()) refuse(where, "\"entry_point\" is missing");
   out.steps.push_back({Step::Kind::run, str("candidate = getattr(Solution(), '", entry,
                                             "') if 'Solution' in globals() else ", entry, "\n")});
@@ -74,7 +85,95 @@ void add_values(const std::vector<Pair>& rows, const std::string& entry, const s
     if (!value) refuse(where, str("the output \"", printable(row.output, 60), "\" is no JSON value"));
     out.steps.push_back({Step::Kind::test, call + ")"});
     out.expected_bytes += row.output.size();
-    out.expected.push_back({.value = std::move(*value), .sequence = true});
+    out.expected.push_back({.value = std::move(*value), .published = true, .wrapped = wrapped});
+  }
+}
+
+// tests.py, asked line by line. It is started when it is needed, and again after one that did not answer.
+class TestReader {
+ public:
+  explicit TestReader(std::string python) : python_(std::move(python)) {}
+
+  // "": the text is too much for it, and it has ended.
+  std::string ask(const std::string& line) {
+    const std::lock_guard lock(guard_);
+    if (end_ < 0) start();
+    for (size_t sent = 0; sent < line.size();) {
+      const ssize_t n = ::send(end_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return stop();
+      sent += static_cast<size_t>(n);
+    }
+    std::string reply;
+    char part[65536];
+    while (!reply.ends_with('\n')) {
+      const ssize_t n = ::read(end_, part, sizeof part);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return stop();
+      reply.append(part, static_cast<size_t>(n));
+    }
+    return reply;
+  }
+
+ private:
+  void start() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      throw Error(ErrorKind::io, "no pair of sockets for the reader of tests", kIoFailure);
+    const std::string text(embedded("verify/code/tests.py").value());
+    end_ = ends[0];
+    try {
+      pid_ = start_child({python_, "-I", "-S", "-c", text}, {.in = ends[1], .out = ends[1]}, "the reader of tests");
+    } catch (...) {
+      for (int end : {ends[1], std::exchange(end_, -1)}) ::close(end);
+      throw;
+    }
+    ::close(ends[1]);
+  }
+
+  std::string stop() {
+    ::close(std::exchange(end_, -1));
+    ::waitpid(pid_, nullptr, 0);
+    return "";
+  }
+
+  const std::string python_;
+  std::mutex guard_;
+  int end_ = -1, pid_ = -1;
+};
+
+// One for each interpreter. It ends with this process.
+TestReader& reader_of(const std::string& python) {
+  static std::mutex guard;
+  static auto& readers = *new std::map<std::string, TestReader>;
+  const std::lock_guard lock(guard);
+  return readers.try_emplace(python, python).first->second;
+}
+
+void add_asserts(const std::string& text, const std::string& entry, const std::string& where, const std::string& python,
+                 Tests& out) {
+  const Json asked = {{"asserts", text}, {"entry", entry}, {"prelude", out.prelude}};
+  const std::string line = reader_of(python).ask(json_text(asked) + "\n");
+  if (line.empty()) refuse(where, "take too long or too much memory to take apart");
+  const Json reply = parse_json_rows(line, "the reader of tests");
+  if (reply.contains("refused")) refuse(where, printable(reply["refused"].get<std::string>(), 400));
+  if (reply["expected"].size() > kMostTests) refuse(where, str("more than ", kMostTests, " tests"));
+  for (const Json& step : reply["steps"]) {
+    out.steps.push_back({step[0] == "t" ? Step::Kind::test : Step::Kind::run, step[1].get<std::string>()});
+  }
+  for (const Json& one : reply["expected"]) {
+    const auto literal = one["value"].get<std::string>();
+    auto value = parse_value(literal);
+    if (!value) refuse(where, str("the expected value ", printable(literal, 80), " cannot be read"));
+    out.expected_bytes += literal.size();
+    const std::string form = one["form"];
+    out.expected.push_back({.form = form == "near"    ? Expected::Form::near
+                                    : form == "truth" ? Expected::Form::truth
+                                                      : Expected::Form::value,
+                            .value = std::move(*value),
+                            .tolerance = one.value("tolerance", 0.0),
+                            .relative = one.value("relative", 0.0),
+                            .negated = one.value("negated", false)});
   }
 }
 
@@ -104,20 +203,62 @@ std::vector<std::string_view> words(std::string_view line) {
   return out;
 }
 
-// Equal but for blanks at the ends, or word for word the same decimal numbers.
-bool same_line(std::string_view a, std::string_view b) {
-  a = trim(a), b = trim(b);
-  if (a == b) return true;
-  const auto x = words(a), y = words(b);
-  return x.size() == y.size() && std::ranges::equal(x, y, same_decimal);
-}
-
 double number_of(const Value& v) {
   return v.kind == Value::Kind::integer ? std::strtod(v.text.c_str(), nullptr) : v.real;
 }
 
+constexpr double kNear = 1e-6;  // of reals that published tests expect: what their problems allow
+
+bool is_near(double a, double b) { return a == b || std::abs(a - b) <= kNear * std::max(1.0, std::abs(b)); }
+
+// The same number; within kNear where the expected one has a point.
+bool same_number(std::string_view printed, std::string_view expected) {
+  if (printed == expected || same_decimal(printed, expected)) return true;
+  if (expected.find('.') == std::string_view::npos) return false;
+  const auto number = [](std::string_view word) -> std::optional<double> {
+    const auto value = parse_value(word);
+    if (!value || (value->kind != Value::Kind::integer && value->kind != Value::Kind::real)) return std::nullopt;
+    return number_of(*value);
+  };
+  const auto a = number(printed), b = number(expected);
+  return a && b && is_near(*a, *b);
+}
+
+// Equal but for blanks at the ends, or word for word the same numbers.
+bool same_line(std::string_view a, std::string_view b) {
+  a = trim(a), b = trim(b);
+  if (a == b) return true;
+  const auto x = words(a), y = words(b);
+  return x.size() == y.size() && std::ranges::equal(x, y, same_number);
+}
+
 bool is_numeric(const Value& v) {
   return v.kind == Value::Kind::integer || v.kind == Value::Kind::real || v.kind == Value::Kind::boolean;
+}
+
+// What a function gave, against a value of JSON.
+bool alike(const Value& value, const Value& expected) {
+  using Kind = Value::Kind;
+  const auto is_list = [](const Value& v) { return v.kind == Kind::list || v.kind == Kind::tuple; };
+  if (expected.kind == Kind::real) return is_numeric(value) && is_near(number_of(value), expected.real);
+  if (is_list(expected)) return is_list(value) && std::ranges::equal(value.items, expected.items, alike);
+  if (expected.kind != Kind::dict || value.kind != Kind::dict) return equal(value, expected);
+  if (value.items.size() != expected.items.size()) return false;
+  for (size_t i = 0; i < expected.items.size(); i += 2) {
+    bool found = false;
+    for (size_t k = 0; k < value.items.size() && !found; k += 2) {
+      const Value &key = value.items[k], &wanted = expected.items[i];  // keys of JSON are texts
+      const bool same = equal(key, wanted) || (key.kind == Kind::integer && key.text == wanted.text);
+      found = same && alike(value.items[k + 1], expected.items[i + 1]);
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+bool is_within(double a, double b, const Expected& by) {
+  if (a == b) return true;
+  return std::abs(a - b) <= std::max(by.tolerance, by.relative * std::max(std::abs(a), std::abs(b)));
 }
 
 bool counts_as_true(const Value& v) {
@@ -128,10 +269,10 @@ bool counts_as_true(const Value& v) {
 
 }  // namespace
 
-Tests read_tests(const std::string& gold, const std::string& where) {
+Tests read_tests(const std::string& gold, const std::string& where, const std::string& python) {
   Tests out;
   if (!trim(gold).starts_with('{')) {
-    split_asserts(gold, "", where, out);
+    add_asserts(gold, "", where, python, out);
     return out;
   }
   const Json object = parse_json(gold, where);
@@ -139,11 +280,11 @@ Tests read_tests(const std::string& gold, const std::string& where) {
   if (!is_entry(entry)) refuse(where, str("\"entry_point\": \"", printable(entry, 40), "\" is no name of a function"));
   out.prelude = text_of(object, "prelude", where);
   if (object.contains("asserts")) {
-    split_asserts(text_of(object, "asserts", where), entry, where, out);
+    add_asserts(text_of(object, "asserts", where), entry, where, python, out);
   } else if (object.contains("calls")) {
     add_calls(pairs(object["calls"], "calls", where), entry, where, out);
   } else if (object.contains("values")) {
-    add_values(pairs(object["values"], "values", where), entry, where, out);
+    add_values(pairs(object["values"], "values", where), entry, object.value("wrapped", false), where, out);
   } else if (object.contains("stdin")) {
     add_input(pairs(object["stdin"], "stdin", where), out);
   } else {
@@ -154,12 +295,11 @@ Tests read_tests(const std::string& gold, const std::string& where) {
 
 bool meets(const Value& value, const Expected& expected) {
   switch (expected.form) {
-    case Expected::Form::value: {
-      if (!expected.sequence || value.kind != Value::Kind::tuple) return equal(value, expected.value);
-      Value list = value;
-      list.kind = Value::Kind::list;
-      return equal(list, expected.value) || equal(value, expected.value);
-    }
+    case Expected::Form::value:
+      if (!expected.published) return equal(value, expected.value);
+      return alike(value, expected.value) ||
+             (expected.wrapped && expected.value.kind == Value::Kind::list && expected.value.items.size() == 1 &&
+              alike(value, expected.value.items[0]));
     case Expected::Form::printed:
       if (value.kind == Value::Kind::text) {
         if (value.text == expected.text) return true;
@@ -171,7 +311,7 @@ bool meets(const Value& value, const Expected& expected) {
     case Expected::Form::truth:
       return counts_as_true(value) != expected.negated;
     case Expected::Form::near:
-      return is_numeric(value) && std::abs(number_of(value) - number_of(expected.value)) <= expected.tolerance;
+      return is_numeric(value) && is_within(number_of(value), number_of(expected.value), expected);
     case Expected::Form::lines:
       break;
   }

@@ -1,8 +1,9 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
 // A gold answer is a JSON object (data/code_problems.h writes it), perhaps with "prelude" and "entry_point", and with
-//   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`
+//   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
-//   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point
+//   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point;
+//              with "wrapped" an output [3] is 3 or [3]
 //   "stdin"    [{"input": .., "output": ..}], what a program reads and prints
 // or, where it is no object, the text of asserts alone.
 #pragma once
@@ -22,15 +23,16 @@ struct Expected {
     value,    // ==
     printed,  // == to the value that the text is, or its text itself (str() made it)
     truth,    // anything that counts as true (or, `negated`, as false)
-    near,     // a number within `tolerance`
+    near,     // a number within `tolerance`, or within `relative` of the larger one
     lines     // what a program prints, line by line
   };
   Form form = Form::value;
   Value value;
   std::string text;
-  double tolerance = 0;
+  double tolerance = 0, relative = 0;
   bool negated = false;
-  bool sequence = false;  // a tuple may stand for a list
+  bool published = false;  // JSON: a tuple may stand for a list, 1 for the key "1", what is near for a real
+  bool wrapped = false;    // or its only item
 };
 
 struct Step {
@@ -47,14 +49,12 @@ struct Tests {
   size_t expected_bytes = 0;
 };
 
-// Error(ErrorKind::data_line, "WHERE: ...") for tests that are no tests, or that cannot be taken apart.
-Tests read_tests(const std::string& gold, const std::string& where);
+// Error(ErrorKind::data_line, "WHERE: ...") for tests that are no tests, or that cannot be taken apart. `python`: of
+// the sandbox; it reads asserts in a process of its own, which no text of a model ever reaches.
+Tests read_tests(const std::string& gold, const std::string& where, const std::string& python);
 // What the sandbox gave as a literal, against what is expected.
 bool meets(const Value& value, const Expected& expected);
 // What a program printed.
 bool meets(std::string_view printed, const Expected& expected);
-
-// split.cpp: the text of asserts.
-void split_asserts(std::string_view text, const std::string& entry_point, const std::string& where, Tests& out);
 
 }  // namespace ucas::code

@@ -30,13 +30,9 @@ class Classes {
   int32_t of(ReadAnswer answer, int32_t next) {
     bool is_number = answer.form == ReadAnswer::Form::number;
     if (!is_number && answer.form != ReadAnswer::Form::text) return -1;
-    std::string key = is_number ? str("number ", fingerprint(answer.number), answer.percent) : str("text ", answer.key);
+    std::string key = is_number ? str("number ", answer.number, answer.percent) : str("text ", answer.key);
     std::vector<Member>& bucket = buckets_[key];
-    for (const Member& member : bucket) {
-      Budget budget;
-      if (!is_number || equal_numbers(member.answer.number, answer.number, budget).value_or(false))
-        return member.number;
-    }
+    if (!bucket.empty()) return bucket.front().number;
     bucket.push_back({answer, next});
     // Other forms of the same: only against the first classes, and within one budget for the group.
     for (const Member& known : classes_) {

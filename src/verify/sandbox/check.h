@@ -19,4 +19,7 @@ struct Attack {
 // All attacks, in the tier of `sandbox`. Two runs of the interpreter.
 std::vector<Attack> attack_all(const Sandbox& sandbox);
 
+// The launcher for `what`, which starts processes in there (--forks): of tier a, or Error(ErrorKind::sandbox).
+std::string launcher_of_forks(const Sandbox& sandbox, const std::string& what);
+
 }  // namespace ucas::code

@@ -95,7 +95,7 @@ def encode(value, out, depth):
         try:
             out.append(ascii(value))
         except ValueError:
-            raise NoAnswer("a whole number of more than 4,300 digits")
+            raise NoAnswer("a whole number of more than 50,000 digits")
         if len(out) > 4000000:
             raise NoAnswer("too large")
         return
@@ -270,6 +270,7 @@ def main():
     frame(0, b"r", b"")
     builtins = vars(sys.modules["builtins"])
     builtins["exit"] = builtins["quit"] = sys.exit  # site makes them elsewhere
+    getattr(sys, "set_int_max_str_digits", int)(50000)  # as LiveCodeBench's runner
     sys.argv = ["solution"]
     try:
         source = compile(text, "solution", "exec")

@@ -313,8 +313,6 @@ void CodeOptions::fields(Fields& f) {
            "sandbox of model-written programs: a = namespaces, Landlock, seccomp, limits; b = all but namespaces; auto "
            "= a, else b, else exit 78; none = no protection, for trusted programs");
   f.field("wall_seconds", wall_seconds, Range{1, 3600}, "wall-clock seconds per response, over all tests");
-  f.field("cpu_seconds", cpu_seconds, Range{1, 3600}, "CPU seconds per response, over all tests");
-  f.field("memory_mib", memory_mib, Range{64, 1 << 20}, "address space per response, in MiB");
 }
 
 std::string make_task(std::string_view mode, std::string_view source, const std::vector<std::string>& steps) {
@@ -410,6 +408,15 @@ void Sandbox::find_python() {
               kNoSandbox);
 }
 
+std::string launcher_of_forks(const Sandbox& sandbox, const std::string& what) {
+  const std::string why = sandbox.why();
+  if (sandbox.tier() == SandboxChoice::a) return path_join(own_folder(), "ucas-sandbox");
+  throw Error(ErrorKind::sandbox,
+              str(what, " may run what a model wrote, and run in tier a of the sandbox alone, not in ",
+                  word_of(sandbox.tier()), why.empty() ? "" : ": ", why, "; ", remedy(why.empty() ? "namespace" : why)),
+              kNoSandbox);
+}
+
 Ended Sandbox::run(const std::string& task, int64_t results, const std::function<bool(const Frame&)>& take) const {
   const double began = now_seconds();
   const char* tier = tier_ == SandboxChoice::none ? "none" : tier_ == SandboxChoice::b ? "b" : "a";
@@ -421,7 +428,7 @@ Ended Sandbox::run(const std::string& task, int64_t results, const std::function
                                     "--wall",
                                     str(options_.wall_seconds * 1000),
                                     "--cpu",
-                                    str(options_.cpu_seconds),
+                                    str(options_.cpu()),
                                     "--memory",
                                     str(options_.memory_mib << 20)};
   if (landlock_ > 0) words.insert(words.end(), {"--landlock", str(landlock_)});

@@ -22,7 +22,9 @@ constexpr std::array<const char*, 4> names(SandboxChoice) { return {"auto", "a",
 struct CodeOptions {
   std::string python;  // "" = found
   SandboxChoice sandbox = SandboxChoice::automatic;
-  int64_t wall_seconds = 10, cpu_seconds = 8, memory_mib = 1024;
+  int64_t wall_seconds = 10;
+  int64_t cpu_seconds = 0, memory_mib = 1024;  // no options; 0 = cpu() of it
+  int64_t cpu() const { return cpu_seconds > 0 ? cpu_seconds : (4 * wall_seconds + 4) / 5; }  // over all tests
   void fields(Fields& f);
 };
 

@@ -18,7 +18,7 @@ struct Value {
   std::vector<Value> items;  // of a dict: key, value, key, value ..
 };
 
-constexpr size_t kValueDepth = 100, kIntegerDigits = 10000;
+constexpr size_t kValueDepth = 100, kIntegerDigits = 50000;
 
 // A whole text that is one literal, blanks around it; nullopt for anything else: a name, a call, an operator. Linear.
 std::optional<Value> parse_value(std::string_view text);

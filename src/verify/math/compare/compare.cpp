@@ -58,15 +58,37 @@ std::string_view take_variable(std::string_view text, std::string& variable) {
 bool shows_places(const ReadAnswer& a) { return a.source.find('.') != std::string::npos; }
 
 // Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
-std::optional<Comparison> compare_numbers(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget) {
+std::optional<Comparison> compare_numbers(const ReadAnswer& gold, const ReadAnswer& answer) {
   if (gold.percent != answer.percent) return std::nullopt;
-  std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
-  if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
-  if (*equal) return Comparison{VerdictKind::equal, "the same number"};
-  if (shows_places(gold) || shows_places(answer)) return std::nullopt;
-  bool fraction = gold.source.find_first_of("/\\%") != std::string::npos;
-  if (fraction) return std::nullopt;
+  if (gold.number == answer.number) return Comparison{VerdictKind::equal, "the same number"};
+  if (shows_places(gold) || shows_places(answer) || gold.percent) return std::nullopt;
   return Comparison{VerdictKind::unequal, "a different number"};
+}
+
+// A decimal at the start of normalised text in one spelling: 12, -3.50, .5, 1,234,567, whose commas split the whole
+// part into groups of three; `rest` is what follows it, all of the text where there is none.
+std::string take_number(std::string_view text, std::string_view& rest) {
+  rest = text = trim(text);
+  bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text = trim(text.substr(1));
+  size_t i = run_of(text, is_digit), whole = i;
+  std::string digits(text.substr(0, i));
+  auto group = [&] { return text.substr(i).starts_with(',') && run_of(text.substr(i + 1), is_digit) == 3; };
+  while (whole >= 1 && whole <= 3 && text[0] != '0' && group()) {
+    digits += text.substr(i + 1, 3);
+    i += 4;
+  }
+  std::string decimals;
+  if (text.substr(i).starts_with('.')) {
+    decimals = text.substr(i + 1, run_of(text.substr(i + 1), is_digit));
+    i += 1 + decimals.size();
+  }
+  if (digits.empty() && decimals.empty()) return {};
+  rest = text.substr(i);
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  decimals.resize(decimals.find_last_not_of('0') + 1);
+  bool zero = digits.empty() && decimals.empty();
+  return str(negative && !zero ? "-" : "", digits, ".", decimals);
 }
 
 // "3,5", "-0,25 cm", "1.234,5" and "12 345,6" with a point for the comma: what they say where a comma is the decimal
@@ -124,8 +146,7 @@ std::optional<std::string> with_decimal_points(std::string_view text) {
 }
 
 bool is_fraction(const ReadAnswer& a) {
-  bool number = a.form == ReadAnswer::Form::number || a.measured;
-  return number && (shows_places(a) || a.number.denominator != "1");
+  return shows_places(a) || a.source.find('/') != std::string::npos || a.source.find("frac") != std::string::npos;
 }
 
 Comparison compare_parsed(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget,
@@ -174,8 +195,8 @@ ReadAnswer read_answer(std::string_view as_written) {
   answer.key = text_key(value);
   answer.form = answer.key.empty() ? ReadAnswer::Form::empty : ReadAnswer::Form::text;
   std::string_view rest;
-  if (auto number = parse_number(value, rest)) {
-    answer.number = std::move(*number);
+  answer.number = take_number(value, rest);
+  if (!answer.number.empty()) {
     answer.percent = trim(rest) == "%";
     bool more = !answer.percent && !trim(rest).empty();
     answer.measured = more && rest.find_first_of(",;") == std::string_view::npos;
@@ -199,7 +220,7 @@ Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Bud
   bool same_name = gold.variable == answer.variable || gold.variable.empty() || answer.variable.empty();
   if (same_name) {
     if (gold.form == Form::number && answer.form == Form::number) {
-      if (auto decided = compare_numbers(gold, answer, budget)) return *decided;
+      if (auto decided = compare_numbers(gold, answer)) return *decided;
     }
     if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
   }

@@ -32,7 +32,7 @@ struct ReadAnswer {
   std::string variable;   // "x" of "x = 5"
   bool percent = false;   // 50\%
   bool measured = false;  // a number and more: 3.5 cm
-  Rational number;        // where form is number, or measured
+  std::string number;     // in one spelling, where form is number
   std::string source;     // the answer as written
   // Parsed when first needed; an answer belongs to one thread.
   mutable std::shared_ptr<const ParseResult> parsed;

@@ -56,9 +56,9 @@ void keep_terms(Part sum, Names& into) {
   for (Part term : terms) {
     if (term.kind() == Kind::negate) term = term.child(0);
     if (term.kind() == Kind::symbol && sum.kind() == Kind::sum && has_argument(sum)) into.emplace_back(term.text());
+    if (term.kind() == Kind::symbol || !has_argument(term)) continue;
     if (term.kind() == Kind::quotient) term = term.child(0);
-    if (term.kind() != Kind::product || !has_argument(term)) continue;
-    for (const Part& factor : children_of(term)) {
+    for (const Part& factor : term.kind() == Kind::product ? children_of(term) : std::vector{term}) {
       if (factor.kind() == Kind::symbol) into.emplace_back(factor.text());
     }
   }

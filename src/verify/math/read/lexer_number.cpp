@@ -120,7 +120,9 @@ int32_t Lexer::take_period(size_t& end) {
     while (is_digit(at(to)) && (close != '\0' || to == first)) ++to;
     return to == first || (close != '\0' && at(to) != close) ? kNone : to + (close != '\0');
   };
-  bool bracket = rest.starts_with("(") && at(end - 1) == '.';
+  // 0.1(6) is one where it is the whole of the answer, and else a product
+  bool whole = tokens_.empty() && at(i_) == '0' && rest.find(')') + 1 == rest.size();
+  bool bracket = rest.starts_with("(") && (at(end - 1) == '.' || whole);
   if (!dotted && !bracket && !rest.starts_with("\\overline{") && !rest.starts_with("\\bar{")) return 0;
   size_t begin = digits_.size(), to = group(dotted ? end + 4 : bracket ? end : buffer_.find('{', end));
   if (to == kNone) return 0;

@@ -183,6 +183,21 @@ NodeId Parser::stuck_function() {
   return kNoNode;
 }
 
+// Neither a factor nor a term, nor a part of a fraction or an exponent: HTHH and ABC are words there, and NRT of
+// \frac{NRT}{P} a product.
+bool Parser::stands_alone() const {
+  if (!at_stop(1) && peek(1).kind != TokenKind::relation && !is_symbol(':', 1)) return false;
+  if (at_ == 0) return true;
+  const Token &before = tokens_[at_ - 1], &outer = tokens_[at_ > 1 ? at_ - 2 : 0];
+  bool group = before.symbol == '{' && at_ > 1 &&
+               (std::string_view("}^_").find(outer.symbol) != std::string_view::npos ||
+                (outer.kind == TokenKind::command && outer.command->meaning == Meaning::fraction));
+  bool operation = before.kind == TokenKind::symbol && std::string_view(",;([{:|AO&").find(before.symbol) == kNone;
+  bool factor = before.kind == TokenKind::number || before.kind == TokenKind::command ||
+                (before.kind == TokenKind::word && conjunction(before.text) == '\0');
+  return !group && !operation && !factor;
+}
+
 // A run of letters that is a name as a whole: sin, pi, infinity, theta; kNoNode without failing for a product of
 // letters.
 NodeId Parser::named_run() {
@@ -193,7 +208,7 @@ NodeId Parser::named_run() {
     advance();
     return function_call(*function);
   }
-  if (run.size() > 2 && std::all_of(run.begin(), run.end(), is_upper) && run != "INF") {  // a word: its order counts
+  if (run.size() > 2 && run != "INF" && std::all_of(run.begin(), run.end(), is_upper) && stands_alone()) {
     std::string word(run);
     advance();
     NodeId value = words_value(lower_case(word));

@@ -80,6 +80,7 @@ class Parser {
   NodeId based_atom();
   NodeId word_atom();
   NodeId segment(NodeId above);
+  bool stands_alone() const;
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();

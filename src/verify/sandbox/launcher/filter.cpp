@@ -98,7 +98,7 @@ struct Filter {
 
 }  // namespace
 
-void filter_calls(Tier tier) {
+void filter_calls(const Plan& plan) {
   const auto self = static_cast<uint32_t>(::getpid());
   Filter f;
   f.load(offsetof(seccomp_data, arch));
@@ -108,7 +108,7 @@ void filter_calls(Tier tier) {
   f.code.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));  // x32
   f.answer(SECCOMP_RET_KILL_PROCESS);
   for (int number : kAllowed) f.on(number, [&] { f.answer(kPass); });
-  if (tier == Tier::a) {
+  if (plan.tier == Tier::a && !plan.forks) {
     for (int number : kOfOwnRoot) f.on(number, [&] { f.answer(kPass); });
   }
   f.on(SYS_open, [&] { f.open_flags(1); });
@@ -116,16 +116,25 @@ void filter_calls(Tier tier) {
   f.on(SYS_fcntl, [&] { f.only(1, kFcntl); });
   f.on(SYS_clone3,
        [&] { f.answer(SECCOMP_RET_ERRNO | ENOSYS); });  // its flags cannot be read: libc falls back to clone
-  f.on(SYS_clone, [&] {                                 // threads of this process alone, without namespaces
+  f.on(SYS_clone, [&] {  // threads of this process alone, or with `forks` processes, without namespaces
     constexpr uint32_t kNamespaces = 0x7E020000, kThread = 0x00010000, kNewTime = 0x80;
     f.load(low_half(0));
     f.code.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kNamespaces | kThread | kNewTime));
     f.jump_equal(kThread, 0, 1);
     f.answer(kPass);
+    if (plan.forks) {
+      f.jump_equal(0, 0, 1);
+      f.answer(kPass);
+    }
     f.answer(kDenied);
   });
-  for (int number : {SYS_kill, SYS_tgkill}) f.on(number, [&] { f.only(0, {self}); });
-  f.on(SYS_prlimit64, [&] { f.only(0, {0, self}); });
+  if (plan.forks) {  // of its namespace, whose first process no signal of another one reaches; nor may limits
+    f.on(SYS_kill, [&] { f.answer(kPass); });
+    f.on(SYS_prlimit64, [&] { f.only(0, {0}); });
+  } else {
+    for (int number : {SYS_kill, SYS_tgkill}) f.on(number, [&] { f.only(0, {self}); });
+    f.on(SYS_prlimit64, [&] { f.only(0, {0, self}); });
+  }
   f.on(SYS_socketpair, [&] { f.only(0, {1}); });  // AF_UNIX
   f.on(SYS_ioctl, [&] {                           // TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
     f.only(1, {0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451});

@@ -54,6 +54,8 @@ Plan read_plan(int argc, char** argv) {
       plan.memory = whole(argv[i + 1]);
     } else if (key == "--landlock") {
       plan.landlock = static_cast<long>(whole(argv[i + 1]));
+    } else if (key == "--forks") {
+      plan.forks = true;
     } else if (key == "--ro") {
       plan.read_only.emplace_back(value);
     } else {
@@ -61,6 +63,8 @@ Plan read_plan(int argc, char** argv) {
     }
   }
   if (i + 1 >= argc || plan.wall_ms <= 0 || plan.cpu_seconds <= 0 || plan.memory <= 0) fail("usage", EINVAL);
+  // Its processes are told from others' by their namespace alone.
+  if (plan.forks && plan.tier != Tier::a) fail("usage", EINVAL);
   for (++i; i < argc; ++i) plan.argv.push_back(argv[i]);
   plan.argv.push_back(nullptr);
   return plan;
@@ -97,7 +101,7 @@ void close_above(int last) {
   if (plan.tier != Tier::none) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs", errno);
     restrict_files(plan);
-    filter_calls(plan.tier);
+    filter_calls(plan);
   }
   // A fresh environment. A fixed order of hashes: the same program gives the same answers.
   char hashes[] = "PYTHONHASHSEED=0", language[] = "LC_ALL=C.UTF-8", home[] = "HOME=/", path[] = "PATH=/usr/bin:/bin";
@@ -121,8 +125,9 @@ pid_t start(const Plan& plan, int go_read, int go_write, uid_t uid, gid_t gid) {
   return pid;
 }
 
-int supervise(const Plan& plan) {
+int supervise(Plan& plan) {
   die_with(plan.parent);
+  if (plan.tier == Tier::a) stage_for_all(plan);
   // Root keeps nothing that a mistake below could use; what root must not give up to other processes.
   if (plan.tier != Tier::none) become_unprivileged(plan);
   die_with(plan.parent);  // a change of user clears it
@@ -184,8 +189,9 @@ void fail(const char* layer, int error) {
 
 int main(int argc, char** argv) {
   using namespace ucas::sandbox;
+  if (argc > 4 && std::string_view(argv[1]) == "--keep") keep(static_cast<pid_t>(whole(argv[2])), argv + 4);
   ::signal(SIGPIPE, SIG_IGN);
-  const Plan plan = read_plan(argc, argv);
+  Plan plan = read_plan(argc, argv);
   // kStatus must not reach the program; what else was inherited goes.
   if (::fcntl(kStatus, F_SETFD, FD_CLOEXEC) != 0) return kLauncherFailed;
   close_above(kStatus);

@@ -83,23 +83,51 @@ struct Piece {
   bool folder = false;
 };
 
-Piece take(const std::string& path, uint64_t attributes) {
+Piece take(const std::string& path, const std::string& source, uint64_t attributes) {
   Piece piece;
   piece.path = path;
   struct stat info{};
-  if (::lstat(path.c_str(), &info) != 0) return piece;
+  if (::lstat(source.c_str(), &info) != 0) return piece;
   if (S_ISLNK(info.st_mode)) {
     char target[4096];
-    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+    const ssize_t n = ::readlink(source.c_str(), target, sizeof target);
     if (n > 0) piece.link.assign(target, static_cast<size_t>(n));
     return piece;
   }
   piece.folder = S_ISDIR(info.st_mode);
-  piece.tree = take_tree(path, attributes);
+  piece.tree = take_tree(source, attributes);
   return piece;
 }
 
+std::vector<Piece> take_all(const Plan& plan) {
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < plan.read_only.size(); ++i) {
+    const std::string& path = plan.read_only[i];
+    pieces.push_back(take(path, plan.sources.empty() ? path : plan.sources[i], kReadOnly | kNoSetuid | kNoDevices));
+  }
+  return pieces;
+}
+
+void mount_stage() {
+  if (::mount("tmpfs", kStage, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") != 0) {
+    fail("mounts", errno);
+  }
+}
+
 }  // namespace
+
+// In a mount namespace that ends with this process. Where root may not have one, or is no real root, paths stay.
+void stage_for_all(Plan& plan) {
+  if (::geteuid() != 0 || ::unshare(CLONE_NEWNS) != 0) return;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+  const std::vector<Piece> pieces = take_all(plan);
+  mount_stage();
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const std::string place = "/" + std::to_string(i);
+    if (pieces[i].tree >= 0) place_tree(pieces[i].tree, place, pieces[i].folder);
+    plan.sources.push_back(pieces[i].tree >= 0 ? kStage + place : plan.read_only[i]);
+  }
+}
 
 void become_unprivileged(const Plan& plan) {
   if (::geteuid() != 0) return;
@@ -130,13 +158,11 @@ void enter_namespaces(uid_t uid, gid_t gid) {
 void build_root(const Plan& plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("mounts", errno);
   // Taken before the stage hides what is below it.
-  std::vector<Piece> pieces;
-  for (const std::string& path : plan.read_only) pieces.push_back(take(path, kReadOnly | kNoSetuid | kNoDevices));
-  for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"}) pieces.push_back(take(device, kNoSetuid));
-
-  if (::mount("tmpfs", kStage, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") != 0) {
-    fail("mounts", errno);
+  std::vector<Piece> pieces = take_all(plan);
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"}) {
+    pieces.push_back(take(device, device, kNoSetuid));
   }
+  mount_stage();
   // First, so that an interpreter below /tmp is not hidden by it.
   const std::string scratch = std::string(kStage) + "/tmp";
   ::mkdir(scratch.c_str(), 0700);
