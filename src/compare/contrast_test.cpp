@@ -119,8 +119,8 @@ TEST(contrast, whichever_group_is_untrained_the_seeds_are_those_of_the_other) {
 
 TEST(contrast, the_paired_t_test_over_seeds_is_that_of_the_textbook) {
   // Differences 0.1 ... 0.4 of 1,000 problems: t = 0.25 / (0.1290994 / 2) = 3.872983, p = 0.0304662 (scipy ttest_rel),
-  // 95 % interval 0.25 -+ 3.182446 * 0.0645497. Each problem is gained by one of the four runs, so that problems differ by
-  // single answers alone and the runs decide.
+  // 95 % interval 0.25 -+ 3.182446 * 0.0645497. Each problem is gained by one of the four runs, so that problems differ
+  // by single answers alone and the runs decide.
   std::vector<RunAnswers> a, b;
   int64_t next = 0;
   for (int64_t s = 1; s <= 4; ++s) {
