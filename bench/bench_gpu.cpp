@@ -210,7 +210,7 @@ void head(const Arguments& args) {
       static_cast<double>(extra) * 1e-6, static_cast<double>(extra) / (4.0 * static_cast<double>(rows * V)));
 }
 
-void kernels() {
+void print_kernels() {
   using namespace testing;
   const bool emulated = kDevice.is_cpu();
   auto findings =
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
       print_bits(config_of(args.word("shape", "q15b")), kDevice,
                  numbers_of(args.word("rows", "16,32,64,128,256,512,1024,4096,8448,16896")));
     }
-    if (what == "kernels") kernels();
+    if (what == "kernels") print_kernels();
     if (what == "checkpoint") checkpoint(args);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

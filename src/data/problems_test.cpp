@@ -125,7 +125,7 @@ TEST_F(problems, are_read_under_every_name_of_the_fields) {
   EXPECT_EQ(read_all[1].gold, std::vector<std::string>{"3"});
   EXPECT_EQ(read_all[2].id, "set/4");
   EXPECT_EQ(read_all[2].text, "1+3?");
-  EXPECT_EQ(read_all[2].gold, (std::vector<std::string>{"4", "4.0"}));
+  EXPECT_EQ(read_all[2].gold, (std::vector<std::string>{"4", "4"}));
   EXPECT_EQ(read_all[3].gold, std::vector<std::string>{"2.5"});
 }
 

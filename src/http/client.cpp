@@ -1,6 +1,7 @@
 #include "http/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <condition_variable>
@@ -17,7 +18,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kReplyLimit = size_t{64} << 20;  // bytes
+constexpr size_t kHeadLimit = size_t{1} << 20, kReplyLimit = size_t{64} << 20;  // bytes
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -111,6 +112,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
+  void body_begins() { in_body_ = true; }
   // Why it has ended the request; "": it has not.
   std::string end() {
     {
@@ -125,12 +127,13 @@ class Watch {
  private:
   void look() {
     std::unique_lock lock(mutex_);
-    int64_t before = -1;  // that the connection had carried
+    int64_t before = -1;  // what was read for other requests
     while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return done_; })) {
-      const int64_t received = bytes_received(client_.socket());
-      if (before < 0) before = std::max<int64_t>(received, 0);
+      const int64_t read = bytes_read(client_.socket());
+      if (before < 0) before = std::max<int64_t>(read, 0);
       if (now_seconds() > until_) why_ = "no whole reply in time";
-      if (received - before > static_cast<int64_t>(2 * kReplyLimit)) why_ = "the reply was too long";
+      if (read - before > static_cast<int64_t>(in_body_ ? 2 * kReplyLimit : kHeadLimit))
+        why_ = "the reply was too long";
       if (!why_.empty()) client_.stop();
     }
   }
@@ -140,6 +143,7 @@ class Watch {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool done_ = false;
+  std::atomic<bool> in_body_{false};
   std::string why_;
   std::thread thread_;
 };
@@ -174,6 +178,10 @@ struct HttpClient::Impl {
       return true;
     };
     Watch watch(client, timeout);
+    request.response_handler = [&](const httplib::Response&) {
+      watch.body_begins();
+      return true;
+    };
     const httplib::Result result = client.send(request);
     const std::string ended = watch.end();
     if (!result) {

@@ -38,7 +38,7 @@ class HttpClient {
   // system's authorities.
   HttpClient(const Url& server, double timeout);
   ~HttpClient();
-  // `path` is appended to the server's own. A reply of more than 64 MiB fails, and one whose head is about as long.
+  // `path` is appended to the server's own. A reply of more than 64 MiB fails, and a head of more than about 1 MiB.
   HttpReply get(const std::string& path, const HttpHeaders& headers = {});
   HttpReply post(const std::string& path, const std::string& json, const HttpHeaders& headers = {});
   // Ends the request under way, which then fails; the next one begins afresh.

@@ -30,7 +30,7 @@ SHAPED = "shaped"  # what UCAS and its kin do to an advantage bears this name in
 # A line of a comment that the formatter cut: one or two words alone on it, then a line that begins with more than one blank.
 BROKEN = re.compile(r"^ *// [\w.]+( [\w.]+)?\n *//  +\S", re.M)
 TITLE = 72  # characters
-TITLED_BEFORE = {"a99910e2"}  # landed by a merge before this guard saw it
+TITLED_BEFORE = {"a99910e2", "7144088a"}  # landed by merges before this guard saw them
 SINCE = "6226f00a4c35b89228c6c5014fcf2dc261250448"  # titles before it are as they are
 NOT_IMPERATIVE = re.compile(r"^(?!Embed|Feed|Seed|Speed|Need|Bring|Ping)(?:\w+ed|\w+ing|The|A|An|What|It|This|That|Which|How|Where)\b")
 

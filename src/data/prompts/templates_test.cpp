@@ -226,14 +226,19 @@ TEST_F(chats, come_from_the_tokenizers_settings_or_a_file_too) {
       config,
       R"({"eos_token": {"content": "<|im_end|>"}, "chat_template": "{{ eos_token }}{{ messages[0].content }}"})");
   EXPECT_EQ(render(load_template("chat", folder_), question("q")), "<|im_end|>q");
-  write_file(config,
-             R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})");
-  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "d");
-  put_chat("from the file");
-  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "from the file");
+  write_file(
+      config,
+      R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d{{ messages[0].content }}"}]})");
+  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "dq");
+  put_chat("from the file: {{ messages[0].content }}");
+  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "from the file: q");
   const std::string path = path_join(folder_, "own.jinja");
-  write_file(path, "{{ messages | length }}{{ eos_token }}");
-  EXPECT_EQ(render(load_template(path), conversation()), "4");
+  write_file(path, "{{ messages | length }}{{ eos_token }}{{ messages[-1].content }}");
+  EXPECT_EQ(render(load_template(path), conversation()), "4" + conversation().text);
+  write_file(path, "{% for part in messages[-1].content %}{{ part.text }}{% endfor %}");  // that wants parts
+  EXPECT_EQ(render(load_template(path), question("q")), "q");
+  write_file(path, "{{ messages | length }}");
+  EXPECT_THROW(render(load_template(path), question("q")), Error);
   EXPECT_EQ(render(load_template(file("chat = true\nsystem = \"S\"\nset = [\"n = 3\"]\nuser = \"<{problem}>\"\n"
                                       "text = \"{{ messages[0].content }}{{ messages[1].content }}{{ n + 1 }}\"")),
                    question("q")),

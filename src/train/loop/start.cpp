@@ -96,7 +96,7 @@ std::vector<std::string> scorer_words(const TrainConfig& config) {
   const code::CodeOptions& code = config.reward.code;
   const code::Sandbox sandbox(code);
   std::vector<std::string> arguments = {"score", launcher_of_forks(sandbox, "the scorers of reasoning-gym"),
-                                        str(code.wall_seconds), str(code.cpu_seconds),
+                                        str(code.wall_seconds), str(code.cpu()),
                                         str((code.memory_mib + kScorersOwn) << 20)};
   arguments.insert(arguments.end(), config.data.files.begin(), config.data.files.end());
   return python_words("reasoning", arguments);

@@ -48,8 +48,8 @@ TEST(code_value, what_is_no_literal_is_none) {
 TEST(code_value, nesting_and_digits_have_a_limit) {
   EXPECT_TRUE(parse_value(std::string(90, '[') + std::string(90, ']')));
   EXPECT_FALSE(parse_value(std::string(100000, '[')));
-  EXPECT_TRUE(parse_value(std::string(10000, '7')));
-  EXPECT_FALSE(parse_value(std::string(10001, '7')));
+  EXPECT_TRUE(parse_value(std::string(50000, '7')));
+  EXPECT_FALSE(parse_value(std::string(50001, '7')));
 }
 
 TEST(code_value, decimals_are_equal_by_value) {
