@@ -3,7 +3,6 @@
 // below 1 where C_hat > 0. Exploration is kept alive only by a confidence that is low where a right response is rare.
 // Whether it is can be seen on any model's samples before a training, and on the saved steps of one.
 // Fed by what is stored, the samples of an evaluation or a saved step of a training; for `ucas diagnose`.
-// docs/metrics.md defines every figure.
 #pragma once
 
 #include <array>
