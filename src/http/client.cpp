@@ -100,17 +100,15 @@ Url parse_url(const std::string& text) {
   return url;
 }
 
-namespace {
-
 // The library bounds each wait for more of a reply, not the whole, and reads a head of any size: another thread looks
 // how long a request takes and how much has come, and ends it.
-class Watch {
+class RequestWatch {
  public:
-  Watch(httplib::Client& client, double seconds)
+  RequestWatch(httplib::Client& client, double seconds)
       : client_(client), until_(now_seconds() + seconds), thread_([this] { look(); }) {}
-  ~Watch() { end(); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  ~RequestWatch() { end(); }
+  RequestWatch(const RequestWatch&) = delete;
+  RequestWatch& operator=(const RequestWatch&) = delete;
 
   void body_begins() { in_body_ = true; }
   // Why it has ended the request; "": it has not.
@@ -148,8 +146,6 @@ class Watch {
   std::thread thread_;
 };
 
-}  // namespace
-
 struct HttpClient::Impl {
   Impl(const Url& server, double limit)
       : prefix(server.path), client(Url{server.tls, server.host, server.port, ""}.text()), timeout(limit) {
@@ -177,7 +173,7 @@ struct HttpClient::Impl {
       reply.body.append(bytes, size);
       return true;
     };
-    Watch watch(client, timeout);
+    RequestWatch watch(client, timeout);
     request.response_handler = [&](const httplib::Response&) {
       watch.body_begins();
       return true;
