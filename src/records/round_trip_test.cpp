@@ -141,7 +141,7 @@ TEST_F(round_trip, of_how_an_evaluation_was_made) {
   EXPECT_EQ(again.config.truncated, Truncated::wrong);
   EXPECT_EQ(again.config.max_tokens, 32);
   for (const auto& [from, to] :
-       {std::pair{"\"max_tokens\": 32,\n          \"grader\"", "\"max_tokens\": \"many\", \"grader\""},
+       {std::pair{"\"max_tokens\": 32,\n        \"grader\"", "\"max_tokens\": \"many\", \"grader\""},
         std::pair{"\"answer_tag\"", "\"guess\""}, std::pair{"\"problems_sha256\"", "\"problems_md5\""}}) {
     std::string changed = to_json(e);
     ASSERT_NE(changed.find(from), std::string::npos) << from;
