@@ -87,7 +87,7 @@ TEST_F(prompt_choice, the_line_that_evaluates_as_a_run_validates_has_all_that_di
   const std::string line = evaluate_line(config, "runs/a/checkpoints/step-0000020");
   EXPECT_EQ(line,
             "ucas evaluate runs/a/checkpoints/step-0000020 --data 'a test.jsonl' --template chat --few_shot "
-            "shots.jsonl --shots 2 --stop '</answer>' --limit 64 --extract lenient --grader numeric --graders "
+            "shots.jsonl --shots 2 --stop '</answer>' --extract lenient --grader numeric --graders "
             "gsm8k=math --max_tokens 48 --dtype bf16 --truncated wrong");
   EvaluateOptions again;
   ucas::apply(again, evaluation_settings(config));

@@ -64,7 +64,7 @@ TEST_F(report, differences_are_a_forest_plot_with_the_numbers_of_the_comparison)
   ASSERT_NE(at, std::string::npos) << "there is no forest plot of the differences from the untrained model";
   const std::string plot = html.substr(at, html.find("</figure>", at) - at);
   EXPECT_NE(plot.find(">DAPO, greedy pass@1<"), std::string::npos) << plot;
-  EXPECT_NE(plot.find(">UCAS, mean@64<"), std::string::npos) << plot;
+  EXPECT_NE(plot.find(">UCAS, mean@16<"), std::string::npos) << plot;
   EXPECT_NE(plot.find("p "), std::string::npos) << plot;
   EXPECT_NE(html.find("<h4>Differences from DAPO</h4>"), std::string::npos);
 }
