@@ -109,7 +109,7 @@ check(all(sum(1 for _ in open(path("both", name, "steps.jsonl"))) == sum(1 for _
 
 # The second study needs no training: same settings, other names.
 before = {name: os.stat(path("two", name, "steps.jsonl")).st_mtime_ns for name in runs_of("two")}
-second_run = ucas(*words(second, "two", 2, "--evaluate.samples", 8, "--evaluate.ks", "1,8"))
+second_run = ucas(*words(second, "two", 1, "--evaluate.samples", 8, "--evaluate.ks", "1,8"))
 check("4 runs: 0 done already" in second_run.stderr, "another evaluation is to be made")
 check(runs_of("two") == runs_of("one"), "no run was added")
 for name, when in before.items():
