@@ -507,7 +507,7 @@ def cases():
     one("agg_loss", "verl-current", {"loss": [[2.0, -1.0, 0.5], [3.0, 8.0, 8.0], [6.0, 6.0, 6.0], [1.0, 1.5, 7.0]],
                                      "mask": [[1, 1, 1], [1, 0, 0], [0, 0, 0], [1, 1, 0]], "const": 5})
     one("accumulation", "exact-vs-legacy", {"per_token": [[2.0, 1.0, 4.0], [5.0, 0.0, 0.0], [3.0, 3.5, 0.0], [8.0, 7.0, 6.0]],
-                                            "mask": [[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]], "micro_batches": [[0, 1], [2, 3]]})
+                                            "mask": [[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]]})
     one("dapo", "verl", {"lengths": [3, 1536, 1537, 1700, 2047, 2048], "max_len": 2048, "buffer": 512, "factor": 0.25}, "overlong")
     one("dapo", "verl", {"train_batch": 2, "max_num_gen_batches": 6, "gen_batches": [
         [["q0", [0, 0]], ["q1", [1, 1]], ["q2", [0, 1]]], [["q3", [1, 0]], ["q4", [0, 1]], ["q5", [1, 1]]]]}, "dynamic-sampling")

@@ -56,23 +56,21 @@ std::string section_of(const std::string& key) { return key.substr(0, key.find('
 
 // The place of a section among those of a training; what stands in none comes first.
 int64_t rank_of(const ConfigValue& value) {
-  static const std::vector<FieldValue> fields = fields_of(TrainConfig{});
-  const auto same = [&](const FieldValue& f) { return section_of(f.key) == section_of(value.key); };
-  return std::ranges::find_if(fields, same) - fields.begin();
-}
-
-void put(std::vector<ConfigValue>& values, ConfigValue value) {
-  const auto before = std::ranges::find(values, value.key, &ConfigValue::key);
-  if (before != values.end()) {
-    *before = std::move(value);
-  } else {
-    values.push_back(std::move(value));
-  }
+  static const std::map<std::string, int64_t> ranks = [] {
+    const std::vector<FieldValue> fields = fields_of(TrainConfig{});
+    std::map<std::string, int64_t> first;
+    for (const FieldValue& field : fields) first.try_emplace(section_of(field.key), std::ssize(first));
+    return first;
+  }();
+  const auto found = ranks.find(section_of(value.key));
+  return found == ranks.end() ? std::ssize(ranks) : found->second;
 }
 
 // The comments and values of `toml`, on top of what `file` has.
 void add_values(ConfigFile& file, const std::string& toml) {
   std::string section, about;
+  std::map<std::string, size_t> at;  // by key
+  for (size_t i = 0; i < file.values.size(); ++i) at[file.values[i].key] = i;
   bool opening = true;
   for (const std::string& line : split(toml, '\n')) {
     const std::string_view text = trim(line), whole = line;
@@ -87,8 +85,10 @@ void add_values(ConfigFile& file, const std::string& toml) {
     std::string key = section + std::string(trim(whole.substr(0, equals)));
     if (key == "extends") continue;
     const std::string_view source = comment < line.size() ? trim(whole.substr(comment + 1)) : "";
-    put(file.values,
-        {std::move(key), std::string(trim(whole.substr(equals + 1, comment - equals - 1))), std::string(source)});
+    const size_t place = at.try_emplace(key, file.values.size()).first->second;
+    if (place == file.values.size()) file.values.emplace_back();
+    file.values[place] = {std::move(key), std::string(trim(whole.substr(equals + 1, comment - equals - 1))),
+                          std::string(source)};
   }
   if (!about.empty()) file.about = about;
   std::ranges::stable_sort(file.values, {}, rank_of);

@@ -44,7 +44,7 @@ TEST(algorithm_cases, methods_and_objective_agree_with_verls_and_trls_own_functi
 TEST(algorithm_cases, one_of_each_formula_agrees) {
   for (const std::string& path : algorithm_case_files()) {
     auto results = run_algorithm_cases(path, {}, {1e-5, 1e-5});
-    EXPECT_GE(results.size(), 60u) << path;
+    EXPECT_GE(results.size(), 59u) << path;
     expect_no_failure(results);
     for (const CaseResult& result : results) {
       const bool engine = result.method == "lm-head" || result.method == "adamw" || result.method == "lr";

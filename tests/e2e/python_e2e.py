@@ -281,7 +281,7 @@ def stopped(test):
     with open(slow, "w") as file:
         file.write(f"#!/bin/sh\nsetsid sleep 100000 &\necho $! > '{pid}.new'; mv '{pid}.new' '{pid}'\nwait\n")
     os.chmod(slow, 0o755)
-    asks = subprocess.Popen([test.ucas, "data", "rg:chain_sum,size=4"], cwd=test.scratch, env=test.environment | {"UCAS_PYTHON": slow},
+    asks = subprocess.Popen([test.ucas, "check", "rg:chain_sum,size=4", "--summary"], cwd=test.scratch, env=test.environment | {"UCAS_PYTHON": slow},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wait_until(lambda: os.path.exists(pid), asks)
     asks.terminate()
