@@ -217,7 +217,7 @@ def reasoning(test):
     done = test.train("gym", "--data", "rg:chain_sum,size=4,seed=1", "--data.max_prompt_length", "256", "--train.steps", "1", "--model", "bytes")
     test.say("a training on a task, scored by it", done.returncode == 0 and "reward.python = reasoning_gym" in done.stderr
              and test.steps("gym")[-1]["critic/score/mean"] >= 0, done)
-    shown = subprocess.run([test.ucas, "data", "rg:chain_sum,size=4,seed=1"], cwd=test.scratch, env=test.environment, capture_output=True, text=True)
+    shown = subprocess.run([test.ucas, "check", "rg:chain_sum,size=4,seed=1", "--summary"], cwd=test.scratch, env=test.environment, capture_output=True, text=True)
     test.say("and what it holds", "4 whole number" in shown.stdout and "4 rg:chain_sum" in shown.stdout, shown)
 
 
@@ -281,7 +281,7 @@ def stopped(test):
     with open(slow, "w") as file:
         file.write(f"#!/bin/sh\nsetsid sleep 100000 &\necho $! > '{pid}.new'; mv '{pid}.new' '{pid}'\nwait\n")
     os.chmod(slow, 0o755)
-    asks = subprocess.Popen([test.ucas, "data", "rg:chain_sum,size=4"], cwd=test.scratch, env=test.environment | {"UCAS_PYTHON": slow},
+    asks = subprocess.Popen([test.ucas, "check", "rg:chain_sum,size=4", "--summary"], cwd=test.scratch, env=test.environment | {"UCAS_PYTHON": slow},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wait_until(lambda: os.path.exists(pid), asks)
     asks.terminate()
