@@ -217,7 +217,7 @@ def reasoning(test):
     done = test.train("gym", "--data", "rg:chain_sum,size=4,seed=1", "--data.max_prompt_length", "256", "--train.steps", "1", "--model", "bytes")
     test.say("a training on a task, scored by it", done.returncode == 0 and "reward.python = reasoning_gym" in done.stderr
              and test.steps("gym")[-1]["critic/score/mean"] >= 0, done)
-    shown = subprocess.run([test.ucas, "data", "rg:chain_sum,size=4,seed=1"], cwd=test.scratch, env=test.environment, capture_output=True, text=True)
+    shown = subprocess.run([test.ucas, "check", "rg:chain_sum,size=4,seed=1", "--summary"], cwd=test.scratch, env=test.environment, capture_output=True, text=True)
     test.say("and what it holds", "4 whole number" in shown.stdout and "4 rg:chain_sum" in shown.stdout, shown)
 
 
