@@ -47,8 +47,9 @@ TEST(algorithm_cases, one_of_each_formula_agrees) {
     EXPECT_GE(results.size(), 59u) << path;
     expect_no_failure(results);
     for (const CaseResult& result : results) {
-      const bool engine = result.method == "lm-head" || result.method == "adamw" || result.method == "lr";
-      EXPECT_EQ(result.outcome == CaseOutcome::not_covered, engine) << result.id;
+      const bool elsewhere = result.method == "lm-head" || result.method == "adamw" || result.method == "lr" ||
+                             result.id == "kl-controller";
+      EXPECT_EQ(result.outcome == CaseOutcome::not_covered, elsewhere) << result.id;
     }
   }
 }

@@ -102,7 +102,7 @@ void state(std::string_view input) {
 std::vector<Target> record_targets() {
   return {{"steps", steps},     {"sft_steps", sft_steps},     {"rollouts", rollouts}, {"step_data", step_data},
           {"outputs", outputs}, {"environment", environment}, {"figures", figures},   {"figure_rows", figure_rows},
-          {"run", run},         {"manifest", manifest},       {"state", state},       {"events", events}};
+          {"run", run},         {"manifest", manifest},       {"state", state}};
 }
 
 }  // namespace ucas::fuzz

@@ -118,27 +118,6 @@ TEST(effects, a_study_trains_again_for_an_option_that_tells_runs_apart_and_for_n
   EXPECT_GT(together, 15);
 }
 
-// Earlier versions named a run by all settings but label, seed, threads, model and files.
-TEST(effects, a_run_in_a_pool_of_an_earlier_version_is_found) {
-  testing::TemporaryDirectory pool;
-  const Setting five{"train.keep", std::string("5"), "test", true}, six{"train.keep", std::string("6"), "test", true};
-  const StudyPlan plan = plan_with(pool.path(), five);
-  const std::string now = plan.tasks().front().path;
-  std::string text;
-  for (const FieldValue& f : fields_of(plan.tasks().front().train)) {
-    const std::vector<std::string> free = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
-    if (std::ranges::find(free, f.key) == free.end()) text += str(f.key, "=", f.value, "\n");
-  }
-  const std::string hash = hash_of_text(str(text, "base=", plan.starts().front().hash, "\ndata=")).substr(0, 8);
-  const std::string before = path_join(pool.path(), str("ucas-tiny-", hash, "-seed0"));
-  EXPECT_NE(before, now);
-  make_directories(before);
-  EXPECT_EQ(pool_path(pool.path(), five), before);
-  EXPECT_EQ(pool_path(pool.path(), six), now);
-  make_directories(now);
-  EXPECT_EQ(pool_path(pool.path(), five), now);
-}
-
 // A new option is `result` unless somebody decides otherwise; changing one of these is a decision, too.
 TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
   const std::map<std::string, Effect> expected = {{"label", Effect::bookkeeping},

@@ -89,9 +89,10 @@ TEST(start_of_training, a_resume_by_a_binary_of_another_commit_is_remarked) {
 
 TEST(start_of_training, validation_problems_of_a_source_of_any_name_leave_a_run_that_resumes) {
   const TinyTraining tiny;
-  write_file(tiny.path_of("dev.jsonl"),
-             R"({"problem": "1+1?", "answer": 2, "data_source": "say \"x\"\n\u001b[31m/acc/mean@1\": 0, \"a"})"
-             "\n");
+  const std::string rows = read_file(tiny.path_of("task/train.jsonl"));
+  write_file(tiny.path_of("dev.jsonl"), rows.substr(0, rows.find("}\n")) +
+                                            R"(, "data_source": "say \"x\"\n\u001b[31m/acc/mean@1\": 0, \"a"})"
+                                            "\n");
   train(
       tiny.config(str("train.steps = 1\ntrain.test_freq = 1\ndata.val_files = [\"", tiny.path_of("dev.jsonl"), "\"]")),
       tiny.out());
