@@ -4,7 +4,7 @@
 
 `ucas sft` trains adapters on random checkpoints of every family: some targets, all of them, norms and LM head or a tied
 embedding trained whole beside them, in f32 and in bf16. peft loads each, and log-prob, entropy, confidence and logit of random
-tokens must agree within 2e-4 in f32; then `ucas merge` and peft's merge_and_unload must give the same weights and the same
+tokens must agree within 2e-4 in f32; then `ucas export ADAPTER` and peft's merge_and_unload must give the same weights and the same
 figures. Prints the largest differences and ends with 1 if they do not agree. PEER_PYTHON has torch, transformers and peft;
 that what peft saved is read by ucas is a test (src/model/peft_test.cpp).
 """

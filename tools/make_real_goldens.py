@@ -2,7 +2,7 @@
 
     PYTHON -B tools/make_real_goldens.py MODEL.gguf CONVERTED_DIR
 
-CONVERTED_DIR is that GGUF by `ucas convert`; first transformers loads the GGUF itself, and both must be the same bits.
+CONVERTED_DIR is that GGUF by `python -m ucas.convert`; first transformers loads the GGUF itself, and both must be the same bits.
 weights.json: the first 16 digits of the SHA-256 of each tensor in f32. answers.json: greedy answers of at most 128 tokens to
 the prompts of tests/real/prompts.py, one at a time, in f32 and in bf16: ids, their log-probabilities, and by how much the best
 logit leads. texts.json: ids of 135 texts by `tokenizers`, the missing bytes among them. sft.json: the loss on rows of
