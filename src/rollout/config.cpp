@@ -32,7 +32,7 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("servers", servers,
           "addresses of vLLM servers that sample in the place of this program, such as http://127.0.0.1:8000 "
           "(docs/scale.md)",
-          Effect::procedure);
+          Effect::bookkeeping);
   f.field("retries", retries, Range{0, 1000}, "retries of one failed request to a server", Effect::bookkeeping);
   f.field("request_timeout", request_timeout, Range{0.05, 86400},
           "seconds until one request to a server counts as lost", Effect::bookkeeping);

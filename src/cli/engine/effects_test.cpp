@@ -141,7 +141,7 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"rollout.response_length", Effect::size},
                                                   {"rollout.max_slots", Effect::bookkeeping},
                                                   {"rollout.old_log_prob", Effect::bookkeeping},
-                                                  {"rollout.servers", Effect::procedure},
+                                                  {"rollout.servers", Effect::bookkeeping},
                                                   {"rollout.retries", Effect::bookkeeping},
                                                   {"rollout.request_timeout", Effect::bookkeeping},
                                                   {"rollout.patience", Effect::bookkeeping},

@@ -419,9 +419,8 @@ std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::ve
     const auto* text = std::get_if<std::string>(&setting.value);
     const bool another_gpu =
         setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
-    const bool other_servers =
-        setting.key == "rollout.servers" && before.rollout.served() && text != nullptr && !text->empty();
-    if (is_free_option(setting.key) || setting.key == "threads" || another_gpu || other_servers) {
+    const bool first_servers = setting.key == "rollout.servers" && !before.rollout.served();
+    if (!first_servers && (is_free_option(setting.key) || setting.key == "threads" || another_gpu)) {
       settings.push_back(setting);
     } else {
       throw Error(ErrorKind::config, str(setting.where,
