@@ -417,10 +417,9 @@ std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::ve
   for (const Setting& setting : overrides) {
     if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
     const auto* text = std::get_if<std::string>(&setting.value);
-    const bool another_gpu =
-        setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
+    const bool other_gpu = setting.key == "device" && text && kind_of_device(*text) == kind_of_device(before.device);
     const bool first_servers = setting.key == "rollout.servers" && !before.rollout.served();
-    if (!first_servers && (is_free_option(setting.key) || setting.key == "threads" || another_gpu)) {
+    if (!first_servers && (is_free_option(setting.key) || setting.key == "threads" || other_gpu)) {
       settings.push_back(setting);
     } else {
       throw Error(ErrorKind::config, str(setting.where,
