@@ -27,31 +27,12 @@ void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
   if (!numbers.pass_at.empty()) metrics.pass = std::max(metrics.pass, numbers.pass_at.back().k);
 }
 
-// The evaluations of `data` that say how they were made, each with its group and run.
-struct Recorded {
-  const RunGroup* group;
-  const RunRecord* run;
-  const EvalRecord* evaluation;
-};
-std::vector<Recorded> recorded(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::vector<Recorded> all;
-  for (const RunGroup& group : groups) {
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      if (e && e->asked) all.push_back({&group, run, e});
-    }
-  }
-  return all;
-}
-
-std::string sampling_of(const EvalConfig& c, bool with_seed) {
+std::string sampling_of(const EvalConfig& c) {  // the seed of the draws may differ
   return str("samples ", c.samples, ", temperature ", c.temperature, ", top_p ", c.top_p, ", top_k ", c.top_k,
-             c.min_p > 0 ? str(", min_p ", c.min_p) : "", with_seed ? str(", seed ", c.seed) : "");
+             c.min_p > 0 ? str(", min_p ", c.min_p) : "");
 }
 
 std::string stops_of(const AskedSet& set) { return printable(join(set.stop_texts, " "), 200); }
-
-Cell known_cell(const std::string& text) { return text.empty() || text == "null" ? Cell::unknown() : text; }
 
 }  // namespace
 
@@ -128,10 +109,11 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
     auto& seen = at->second;
     if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
   };
-  for (const Recorded& r : recorded(groups, data)) {
-    note("sampling", sampling_of(r.evaluation->config, false));  // the seed of the draws may differ
-    note("grader version", str(r.evaluation->asked->grader_version));
-    for (const AskedSet& set : r.evaluation->asked->sets) {
+  for (const EvalRecord* e : evaluations_of(groups, data)) {
+    if (!e->asked) continue;
+    note("sampling", sampling_of(e->config));
+    note("grader version", str(e->asked->grader_version));
+    for (const AskedSet& set : e->asked->sets) {
       note("problems of " + set.name, name_and_hash(str(set.problems), set.problems_sha256));
       note("template of " + set.name, name_and_hash(set.prompt_template, set.template_sha256));
       note("stop tokens of " + set.name, stops_of(set));
@@ -144,29 +126,6 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
     if (seen.size() > 1) differences.push_back(str(what, ": ", join(seen, " | ")));
   }
   return differences;
-}
-
-std::string made_html(const std::vector<RunGroup>& groups, const std::string& data) {
-  const std::vector<Recorded> all = recorded(groups, data);
-  if (all.empty()) return "";
-  Table table{.head = {"run", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},
-              .kind = "plain left"};
-  for (const Recorded& r : all) {
-    const Asked& asked = *r.evaluation->asked;
-    std::vector<Cell> head = {name_cell(*r.group, r.run->name), Cell(asked.weights()).with(&Cell::code, true),
-                              sampling_of(r.evaluation->config, true)};
-    if (asked.sets.empty()) table.add(head);
-    for (const AskedSet& set : asked.sets) {
-      Cell problems = known_cell(set.name);
-      problems.below = str(set.problems, " problems, ", set.problems_sha256.substr(0, 8));
-      head.insert(head.end(),
-                  {problems, name_and_hash(set.prompt_template, set.template_sha256), known_cell(stops_of(set)),
-                   str(set.max_tokens), str(word_of(set.grader), ", ", word_of(set.extract))});
-      table.add(std::move(head));
-      head.assign(3, {});  // further sets of the same evaluation
-    }
-  }
-  return render("asked.html", {{"table", render(table)}});
 }
 
 }  // namespace ucas

@@ -20,8 +20,6 @@ struct BenchmarkTable {
 std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data);
 
 std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::string& data);
-// What decided the figures: "" if no evaluation of `data` says it.
-std::string made_html(const std::vector<RunGroup>& groups, const std::string& data);
 // What these groups' evaluations say differently of that, for people: "max_tokens of math500: 1024 | 3000".
 std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, const std::string& data);
 

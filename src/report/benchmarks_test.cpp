@@ -59,20 +59,12 @@ TEST_F(benchmarks_of_runs, columns_stand_in_the_suite_s_order_with_macro_and_mic
   EXPECT_DOUBLE_EQ(cells[3].mean, (3 + 70) / 130.0);
 }
 
-TEST_F(benchmarks_of_runs, how_figures_were_made_stands_in_the_page_as_text) {
-  runs_.reserve(4);
-  auto groups = read({write("a", 0.1, 0.7)});
-  std::string html = made_html(groups, "d");
-  for (const char* part : {"01234567", "feedbeef", "aabbccdd", "seed 1", "3000", "&lt;b&gt;qwen"}) {
-    EXPECT_NE(html.find(part), std::string::npos) << part;
-  }
-  EXPECT_EQ(html.find("<b>qwen"), std::string::npos);
-  EXPECT_TRUE(asked_differences(groups, "d").empty());
-}
-
 TEST_F(benchmarks_of_runs, evaluations_that_differ_are_worth_a_note) {
   runs_.reserve(4);
-  auto groups = read({write("a", 0.1, 0.7), write("b", 0.2, 0.6, 1024)});
+  auto groups = read({write("a", 0.1, 0.7), write("b", 0.2, 0.6)});
+  EXPECT_TRUE(asked_differences(groups, "d").empty());
+  runs_.clear();
+  groups = read({write("a", 0.1, 0.7), write("b", 0.2, 0.6, 1024)});
   EXPECT_EQ(asked_differences(groups, "d"), std::vector<std::string>{"max_tokens of math: 3000 | 1024"});
   AlarmReport report = find_alarms(groups, results_of(groups));
   ASSERT_EQ(report.alarms.size(), 1u);

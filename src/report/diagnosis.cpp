@@ -16,11 +16,10 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kShownText = 160, kMostWitnesses = 3, kMostProblems = 5, kMostTokens = 5;
+constexpr size_t kShownText = 160, kMostWitnesses = 3, kMostProblems = 5;
 constexpr size_t kMostStoredSteps = 100, kLastSteps = 10, kWidth = 110;
 
-// ------------------------------------------------------------------------------------- responses and tokens that show
-// it
+// ------------------------------------------------------------------------------------------ responses that show it
 
 std::string ending_of(const std::string& text) {
   if (text.size() <= kShownText) return printable(text, kShownText);
@@ -83,50 +82,6 @@ Shown shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double s
   return shown;
 }
 
-struct ScoredToken {
-  double score;
-  size_t at;
-};
-
-// Larger is worse.
-double score_of(ShownIn sign, const StepData& d, size_t i) {
-  switch (sign) {
-    case ShownIn::sure:
-      return -static_cast<double>(d.batch.entropy[i]);
-    case ShownIn::differing:
-      return std::fabs(d.batch.sampler_logprob()[i] - d.batch.old_logprob[i]);
-    case ShownIn::moved:  // a token without an advantage moved with the others, and moved nothing
-      return d.advantage[i] == 0 ? -1 : std::fabs(std::log(std::max(static_cast<double>(d.ratio[i]), 1e-30)));
-    case ShownIn::none:
-      break;
-  }
-  return -1;
-}
-
-std::string token_words(ShownIn sign, const StepData& d, size_t i) {
-  const auto three = [](double value) { return fixed(value, 3); };
-  switch (sign) {
-    case ShownIn::sure:
-      return str("H ", three(d.batch.entropy[i]));
-    case ShownIn::differing:
-      return str("log-prob ", three(d.batch.sampler_logprob()[i]), " sampled, ", three(d.batch.old_logprob[i]),
-                 " trained");
-    case ShownIn::moved:
-      return str("ratio ", d.ratio[i], ", advantage ", three(d.advantage[i]));
-    case ShownIn::none:
-      return "";
-  }
-  return "";
-}
-
-bool has_signal(ShownIn sign, const StepData& d) {
-  const size_t n = d.batch.token.size();
-  if (n == 0 || sign == ShownIn::none) return false;
-  if (sign == ShownIn::moved) return d.ratio.size() == n && d.advantage.size() == n;
-  if (sign == ShownIn::differing) return d.batch.sampler_logprob().size() == n && d.batch.old_logprob.size() == n;
-  return d.batch.entropy.size() == n;
-}
-
 // ----------------------------------------------------------------------------------------------------------- its signs
 
 class Diagnosing {
@@ -150,7 +105,6 @@ class Diagnosing {
     std::ranges::stable_sort(made_.found, [&](const Cause& a, const Cause& b) {
       return rank(a) != rank(b) ? rank(a) < rank(b) : a.sign.since < b.sign.since;
     });
-    add_tokens();
     return std::move(made_);
   }
 
@@ -158,7 +112,6 @@ class Diagnosing {
   void add(FoundSign sign) {
     Cause& cause = made_.found.emplace_back();
     cause.sign = std::move(sign);
-    if (cause.sign.over()) return;
     const std::vector<double>& steps = run_.steps.step;
     cause.always = !cause.sign.at_once && steps.size() > 1 && cause.sign.since <= std::max(1.0, steps[0]);
     for (const SignRule& rule : cause.sign.row->rules) {
@@ -174,21 +127,6 @@ class Diagnosing {
     if (at == s.size()) return;
     cause.evidence.push_back(
         {key, s.before(at, kSignWindow), cause.sign.at_once ? s.value[at] : s.after(at, kSignWindow)});
-  }
-
-  // The first saved step at which the sign stands.
-  void add_tokens() {
-    const std::vector<int64_t> steps = steps_with_signals(run_.path);
-    int64_t read = -1;
-    StepData data;
-    for (Cause& cause : made_.found) {
-      const auto after = std::ranges::lower_bound(steps, static_cast<int64_t>(cause.sign.since));
-      if (cause.sign.row->tokens == ShownIn::none || after == steps.end() || cause.sign.over()) continue;
-      if (*after != read)
-        data = read_step_data(path_join(path_join(run_.path, "signals"), step_name(*after) + ".jsonl"));
-      read = *after;
-      cause.shown.tokens = tokens_of(cause.sign.row->tokens, data);
-    }
   }
 
   const RunRecord& run_;
@@ -256,10 +194,6 @@ std::string shown_text(const Shown& shown) {
     text += indented(str("step ", w.step, ", ", printable(w.problem, 60), ", sample ", w.sample, ": ", w.what));
     if (!w.text.empty()) text += str("       | ", w.text, "\n");
   }
-  for (const WitnessedToken& t : shown.tokens) {
-    text += str("     token \"", t.piece, "\" at ", t.position, " of step ", t.step, ", ", printable(t.problem, 60),
-                ", sample ", t.sample, ": ", t.what, "\n");
-  }
   return text;
 }
 
@@ -283,9 +217,6 @@ std::string tries_text(const RunRecord& run, const SignRow& row) {
 
 std::string cause_text(const RunRecord& run, const Cause& cause, const Trend* fallen, const std::string& number) {
   const FoundSign& sign = cause.sign;
-  if (sign.over()) {
-    return str("\n", number, sign.row->title, ", from step ", sign.since, " to step ", sign.until, ": over\n");
-  }
   return str("\n", number, sign.row->title, sign.at_once ? ", at step " : ", since step ", sign.since,
              order_words(cause, fallen), "\n", indented(sign.what), evidence_text(cause),
              indented(sign.note ? sign.row->easy : sign.row->meaning), shown_text(cause.shown),
@@ -297,10 +228,10 @@ int64_t steps_done(const RunRecord& run) { return run.steps.empty() ? 0 : static
 // What to look at next of what was found.
 std::string next_text(const RunRecord& run, const RunDiagnosis& diagnosis) {
   for (const Cause& cause : diagnosis.found) {
-    if (cause.sign.note || cause.shown.tokens.empty()) continue;
-    const WitnessedToken& t = cause.shown.tokens[0];
-    return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", t.step, " --problem ",
-               printable(t.problem, 60), " --sample ", t.sample, " --show\n");
+    if (cause.sign.note || cause.shown.responses.empty()) continue;
+    const Witness& w = cause.shown.responses[0];
+    return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", w.step, " --problem ",
+               printable(w.problem, 60), " --sample ", w.sample, " --show\n");
   }
   return "";
 }
@@ -325,8 +256,7 @@ OrderedJson step_json(double step) {
 }
 
 OrderedJson json_of(const Shown& shown) {
-  OrderedJson json = {
-      {"problems", OrderedJson::array()}, {"responses", OrderedJson::array()}, {"tokens", OrderedJson::array()}};
+  OrderedJson json = {{"problems", OrderedJson::array()}, {"responses", OrderedJson::array()}};
   for (const ProblemCount& p : shown.problems) {
     json["problems"].push_back({{"problem", p.problem}, {"shown", p.shown}, {"stored", p.stored}});
   }
@@ -338,14 +268,6 @@ OrderedJson json_of(const Shown& shown) {
                                  {"what", w.what},
                                  {"text", w.text}});
   }
-  for (const WitnessedToken& t : shown.tokens) {
-    json["tokens"].push_back({{"step", t.step},
-                              {"problem", t.problem},
-                              {"sample", t.sample},
-                              {"position", t.position},
-                              {"piece", t.piece},
-                              {"what", t.what}});
-  }
   return json;
 }
 
@@ -354,7 +276,6 @@ OrderedJson json_of(const RunRecord& run, const Cause& cause) {
   OrderedJson row = {{"cause", sign.row->title},
                      {"note", sign.note},
                      {"since", static_cast<int64_t>(sign.since)},
-                     {"until", step_json(sign.until)},
                      {"at_once", sign.at_once},
                      {"from_the_start", cause.always},
                      {"what", sign.what},
@@ -396,30 +317,6 @@ std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std:
     }
   }
   return all;
-}
-
-std::vector<WitnessedToken> tokens_of(ShownIn sign, const StepData& data) {
-  std::vector<WitnessedToken> tokens;
-  if (!has_signal(sign, data)) return tokens;
-  std::vector<ScoredToken> scored;
-  for (size_t i = 0; i < data.batch.token.size(); ++i) scored.push_back({score_of(sign, data, i), i});
-  const size_t count = std::min(kMostTokens, scored.size());
-  const auto worse = [](const ScoredToken& a, const ScoredToken& b) {
-    return a.score != b.score ? a.score > b.score : a.at < b.at;
-  };
-  std::ranges::partial_sort(scored, scored.begin() + static_cast<std::ptrdiff_t>(count), worse);
-  for (const ScoredToken& token : std::span(scored).first(count)) {
-    if (sign == ShownIn::moved && token.score < 0) break;
-    const auto at = static_cast<int64_t>(token.at);
-    const auto response = std::ranges::find_if(
-        data.batch.responses, [&](const Response& o) { return at >= o.first && at < o.first + o.length; });
-    if (response == data.batch.responses.end()) continue;
-    const auto group = static_cast<size_t>(response->group);
-    tokens.push_back(
-        {data.step, response->sample, at - response->first, group < data.problem.size() ? data.problem[group] : "",
-         token.at < data.piece.size() ? printable(data.piece[token.at], 40) : "", token_words(sign, data, token.at)});
-  }
-  return tokens;
 }
 
 const Trend* RunDiagnosis::fallen() const {

@@ -1,5 +1,5 @@
 // Why a training went as it did, for `ucas diagnose`: what became of its reward, which signs stand in its records
-// (report/signs.h), each with its figures before and after and the stored responses and tokens that show it. A run that
+// (report/signs.h), each with its figures before and after and the stored responses that show it. A run that
 // goes on may be read.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "records/run/rollouts.h"
-#include "records/run/step_data.h"
 #include "records/run_record.h"
 #include "report/signs.h"
 
@@ -27,14 +26,9 @@ struct ProblemCount {
   std::string problem;
   int64_t shown = 0, stored = 0;  // responses that show the sign, of those that were stored
 };
-struct WitnessedToken {
-  int64_t step = 0, sample = 0, position = 0;
-  std::string problem, piece, what;
-};
 struct Shown {
   std::vector<Witness> responses;      // the latest, at most three
   std::vector<ProblemCount> problems;  // most often first, at most five
-  std::vector<WitnessedToken> tokens;  // the worst of one saved step, at most five
 };
 
 struct Cause {
@@ -56,7 +50,6 @@ struct RunDiagnosis {
 // Stored responses of at most 100 steps, the last ten among them and the others spread over the run.
 std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std::string>& remarks);
 RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored);
-std::vector<WitnessedToken> tokens_of(ShownIn sign, const StepData& data);
 
 std::string diagnosis_text(const RunRecord& run, const RunDiagnosis& diagnosis);
 std::string diagnosis_json(const RunRecord& run, const RunDiagnosis& diagnosis);  // one line

@@ -230,31 +230,6 @@ TEST(signs, every_row_reads_declared_numbers_and_says_when_it_stands) {
   EXPECT_EQ(when_of(row_of(Sign::mismatch)), "`rollout/logprob_diff_max` of a step beyond 0.001 nats");
 }
 
-TEST_F(causes, the_tokens_are_those_that_moved_most_and_had_an_advantage) {
-  StepData data;
-  data.step = 4;
-  data.problem = {"p1"};
-  data.batch.groups = {{.problem = 0, .first = 0, .count = 2, .prompt = {}}};
-  data.batch.responses.resize(2);
-  data.batch.responses[0].length = 2;
-  data.batch.responses[1].first = 2;
-  data.batch.responses[1].length = 2;
-  data.batch.responses[1].sample = 1;
-  data.batch.token = {5, 6, 7, 8};
-  data.piece = {"a", "b", "c", "d"};
-  data.ratio = {1.01f, 0.0f, 1.0f, 0.25f};
-  data.advantage = {1, 0, -1, -1};
-  const std::vector<WitnessedToken> tokens = tokens_of(ShownIn::moved, data);
-  ASSERT_EQ(tokens.size(), 3u);
-  EXPECT_EQ(tokens[0].piece, "d");
-  EXPECT_EQ(tokens[0].sample, 1);
-  EXPECT_EQ(tokens[0].position, 1);
-  EXPECT_EQ(tokens[0].problem, "p1");
-  EXPECT_EQ(tokens[0].what, "ratio 0.25, advantage -1.000");
-  EXPECT_EQ(tokens[1].piece, "a");
-  EXPECT_TRUE(tokens_of(ShownIn::sure, data).empty());  // no entropy was kept
-}
-
 TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   StepTable table;
   table.step = {0, 10, 20};

@@ -38,14 +38,13 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   write_report(runs, file, "A synthetic demo");
   std::string html = read_file(file);
   EXPECT_LT(html.size(), 10u << 20);
-  for (const char* id :
-       {"results", "alarms", "curves", "figures", "responses", "tokens", "time", "settings", "sources"}) {
+  for (const char* id : {"results", "alarms", "curves", "responses", "tokens", "time", "settings", "sources"}) {
     EXPECT_EQ(count(html, str("<section id=\"", id, "\"")), 1u) << id;
   }
   for (const char* word : {" src=", "@import", "url(", "fetch(", "XMLHttpRequest", "<link", "https://"}) {
     EXPECT_EQ(count(html, word), 0u) << word;
   }
-  EXPECT_EQ(count(html, "http://"), 1u);  // the name of the SVG namespace
+  EXPECT_EQ(count(html, "http://"), count(html, "http://www.w3.org/2000/svg"));  // the name of the SVG namespace
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
 }
 
@@ -81,6 +80,20 @@ TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {
   EXPECT_NE(html.find("<h4>Mean reward</h4><code>critic/score/mean</code>"), std::string::npos);
 }
 
+TEST_F(report, every_chart_has_its_numbers_as_a_table_and_of_many_steps_the_last_is_there) {
+  std::string lines;
+  for (int step = 1; step <= 120; ++step) {
+    lines += str("{\"training/global_step\":", step, ",\"critic/score/mean\":", step / 200.0, "}\n");
+  }
+  write_file(path_join(root_, "steps.jsonl"), lines);
+  const std::string html = report_html({root_}, "");
+  const size_t at = html.find("<figure class=\"panel\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string panel = html.substr(at, html.find("</figure>", at) - at);
+  EXPECT_EQ(count(panel, "<th scope=\"row\">"), 40u) << panel;
+  EXPECT_NE(panel.find("<th scope=\"row\">120</th><td>0.600</td>"), std::string::npos) << panel;
+}
+
 TEST_F(report, a_run_that_was_resumed_with_changes_says_so) {
   SyntheticRun trained;
   trained.method = "dapo";
@@ -112,10 +125,10 @@ std::string hostile_page(const std::string& root) {
 
 TEST_F(report, hostile_model_text_stays_text) {
   std::string html = hostile_page(root_);
-  EXPECT_EQ(count(html, "<script"), 3u);  // the numbers, the tokens and the program
-  EXPECT_EQ(count(html, "</script>"), 3u);
+  EXPECT_EQ(count(html, "<script"), 2u);  // the tokens and the program
+  EXPECT_EQ(count(html, "</script>"), 2u);
   EXPECT_EQ(count(html, "</title>"), 1 + count(html, "</title></circle>"));  // dots of figures have one, too
-  EXPECT_EQ(count(html, "<svg"), count(html, "<svg viewBox=\""));
+  EXPECT_EQ(count(html, "<svg"), count(html, "<svg xmlns=\""));
   for (const char* tag : {"<img", "<svg onload", "<!--", "]]>"}) EXPECT_EQ(count(html, tag), 0u) << tag;
   EXPECT_EQ(html.find('\0'), std::string::npos);
   for (const char* mark : {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae"}) EXPECT_EQ(count(html, mark), 0u);
@@ -177,7 +190,7 @@ TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
 // In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   std::string html = hostile_page(root_);
-  size_t charts = count(html, "<div class=\"plot\"");
+  size_t charts = count(html, "<figure class=\"panel\"");
   write_file(path_join(root_, "report.html"), html);
   const int ended = testing::run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -188,7 +201,7 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   if (ended != 0) GTEST_SKIP() << "chromium does not start here: " << ended;
   std::string dom = read_file(path_join(root_, "dom.html"));
   EXPECT_GT(charts, 15u);
-  EXPECT_EQ(count(dom, "<svg viewBox"), charts + count(html, "<figure class=\"drawn\""));
+  EXPECT_EQ(count(dom, "<svg xmlns="), charts + count(html, "<figure class=\"drawn\""));
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
   EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text

@@ -126,12 +126,9 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
     for (const Quantity& quantity : summary.quoted) {
       Difference d{index(from.group), index(to.group), metric_title(quantity.text()), {}, ""};
       d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kSummaryLevel});
-      if (!d.contrast.known()) continue;
-      if (std::isnan(d.contrast.p) && d.contrast.estimable) {
-        ++summary.unclaimed;
-      } else {
-        summary.differences.push_back(std::move(d));
-      }
+      // No claim where there are neither several runs nor answers per problem to pair.
+      const bool claimed = !std::isnan(d.contrast.p) || !d.contrast.estimable;
+      if (d.contrast.known() && claimed) summary.differences.push_back(std::move(d));
     }
   };
   for (const SummaryRow& base : summary.rows) {
@@ -235,25 +232,6 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
   return summaries;
 }
 
-std::string unclaimed_sentence(const ResultTable& summary) {
-  if (summary.unclaimed == 0) return "";
-  return str("No claim about ", many(static_cast<int64_t>(summary.unclaimed), "other difference"),
-             ": neither several runs nor answers per problem to pair.");
-}
-
-std::string ceiling_sentence(const ResultTable& summary) {
-  constexpr double kCeiling = 0.99;
-  size_t trained = 0;
-  for (const SummaryRow& row : summary.rows) {
-    if (!row.group->trained) continue;
-    ++trained;
-    if (row.cells.empty() || summary.columns[0].key != "greedy" || !(row.cells[0].mean >= kCeiling)) return "";
-  }
-  return trained < 2
-             ? ""
-             : "Greedy accuracy is at its ceiling for every method: these problems cannot show a difference there.";
-}
-
 std::string summary_table(const std::vector<ResultTable>& summaries, size_t width) {
   std::string out;
   for (const ResultTable& summary : summaries) {
@@ -277,9 +255,6 @@ std::string summary_table(const std::vector<ResultTable>& summaries, size_t widt
     }
     for (const Difference& d : summary.differences) table.notes.push_back(d.sentence);
     if (summary.comparisons > 1) table.notes.push_back(family_text(summary.comparisons, kSummaryLevel));
-    for (std::string note : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
-      if (!note.empty()) table.notes.push_back(std::move(note));
-    }
     out += table.text("  ", width);
   }
   return out;

@@ -27,9 +27,6 @@ cause = next(c for c in fast["causes"] if c["cause"] == "Unstable updates")
 moved = next(e for e in cause["evidence"] if e["metric"] == "actor/ppo_kl")
 check(abs(moved["after"]) > 0.05, "with the figure of the step")
 check(any(t["option"] == "optimizer.lr" and float(t["now"]) == 5e-2 for t in cause["try"]), "and the option with its value")
-check(cause["tokens"] and all(t["piece"] for t in cause["tokens"]), "and the tokens whose ratios moved most")
-token = cause["tokens"][0]
-check(token["problem"].startswith("train") and token["step"] >= cause["since"], "of a problem and a step")
 
 # A limit that cuts every answer.
 cut = causes("cut", "--train.steps", 3, "--rollout.response_length", 4)

@@ -88,14 +88,12 @@ Series sft_series(const std::vector<RunGroup>& groups, int64_t points) {
 
 namespace {
 
-constexpr size_t kLongestTitle = 400;  // bytes
-
 struct PanelRow {
   const char* section;
   const Metric* metric;  // with a *: one panel a source
 };
 
-constexpr PanelRow kRows[] = {
+constexpr PanelRow kPanelRows[] = {
     {"Learning", &metric::val_accuracy},
     {"Learning", &metric::critic_score.mean},
     {"Learning", &metric::train_accuracy},
@@ -202,21 +200,6 @@ Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary
   return panel;
 }
 
-// Six significant digits are enough for a picture; unknown becomes null.
-OrderedJson numbers(const std::vector<double>& values) {
-  OrderedJson list = OrderedJson::array();
-  for (double value : values) {
-    if (std::isfinite(value)) {
-      char text[40];
-      std::snprintf(text, sizeof text, "%.6g", value);
-      list.push_back(std::strtod(text, nullptr));
-    } else {
-      list.push_back(nullptr);
-    }
-  }
-  return list;
-}
-
 Panel step_panel(const char* section, const std::string& key, const std::string& title, const std::string& caption,
                  bool share, const Series& series) {
   return {section, key, title, caption, share, Axis::step, "step", series, {}};
@@ -225,7 +208,7 @@ Panel step_panel(const char* section, const std::string& key, const std::string&
 // Where a pattern has several metrics, each bears the part of its name that differs.
 void add_rows(std::string_view section, const std::set<std::string>& keys, const std::vector<RunGroup>& groups,
               int64_t points, std::vector<Panel>& panels) {
-  for (const PanelRow& row : kRows) {
+  for (const PanelRow& row : kPanelRows) {
     if (row.section != section) continue;
     const std::vector<std::string> found = matching(keys, row.metric->key);
     for (const std::string& key : found) {
@@ -259,8 +242,8 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   const std::set<std::string> keys = all_keys(groups);
   int64_t lines = 0;
   for (const RunGroup& group : groups) lines += static_cast<int64_t>(group.runs.size()) + 6;
-  // A number takes about eight bytes in the page; a point of a curve and its band as many as four of them.
-  int64_t points = std::clamp<int64_t>(budget / (50 * 8 * std::max<int64_t>(1, lines)), 40, 800);
+  // A coordinate takes about eight bytes in the page; a point of a curve and its band as many as four of them.
+  int64_t points = std::clamp<int64_t>(budget / (50 * 8 * std::max<int64_t>(1, lines)), 40, 400);
   std::vector<Panel> panels;
   const auto rows = [&](const char* section) { add_rows(section, keys, groups, points, panels); };
   rows("Learning");
@@ -306,16 +289,22 @@ std::string constant_text(const Panel& panel, const std::vector<RunGroup>& group
 
 namespace {
 
-constexpr size_t kDotted = 12;  // curves of at most so many points have dots
+constexpr size_t kDotted = 60;    // curves of at most so many points have dots, which say their numbers
+constexpr size_t kMostCurveBands = 4;  // more would be fog
+constexpr size_t kMostRows = 50;  // of a chart's table
 
 // Lower and upper edge of a curve's band at one place; unknown where there is none.
 Figure band_of(const Panel& panel, size_t s, size_t i) {
   const GroupSeries& own = panel.series.groups[s];
-  if (s < panel.bounds.size() && !panel.bounds[s].empty()) return panel.bounds[s][i];
-  if (own.runs.size() < 2) return {};
+  if (s < panel.bounds.size()) return panel.bounds[s][i];
   Figure f{own.mean[i], own.mean[i] - own.deviation[i], own.mean[i] + own.deviation[i]};
-  if (panel.share && f.bounded()) f.low = std::max(0.0, f.low), f.high = std::min(1.0, f.high);
-  return f;
+  return panel.share && f.bounded() ? within_share(f) : f;
+}
+
+Cell cell_of(const Panel& panel, size_t s, size_t i) {
+  const GroupSeries& own = panel.series.groups[s];
+  return s < panel.bounds.size() ? Cell::figure(panel.bounds[s][i], panel.share)
+                                 : Cell::mean({own.mean[i]}, own.deviation[i], panel.share);
 }
 
 // Steps are whole: so are the marks below them.
@@ -328,12 +317,10 @@ std::vector<std::pair<double, std::string>> step_marks(const std::vector<double>
   return marks;
 }
 
-std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups, PlotFrame& frame) {
+std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups) {
   Chart chart;
   chart.title = panel.title;
-  chart.width = 520;
-  chart.height = 196;
-  chart.compact = true;
+  chart.height = 220;
   chart.x.title = panel.x_name;
   chart.x.doubling = panel.axis == Axis::samples;
   chart.y.percent = panel.share;
@@ -345,76 +332,46 @@ std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups, 
   size_t trained = 0;
   for (size_t s = 0; s < panel.series.groups.size(); ++s) {
     const GroupSeries& own = panel.series.groups[s];
+    const RunGroup& group = groups[own.group];
     ChartSeries series;
-    series.color = groups[own.group].color;
-    series.kind = str("of", own.group);
-    series.dashed = groups[own.group].trained && trained++ % 2 == 1;  // where two runs agree, both stay visible
+    series.color = group.color;
+    series.name = group.title;
+    series.dashed = group.trained && trained++ % 2 == 1;  // where two runs agree, both stay visible
+    series.radius = 2;
     for (size_t i = 0; i < x.size(); ++i) {
-      const Figure band = band_of(panel, s, i);
-      if (!std::isnan(own.mean[i])) series.marks.push_back({x[i], own.mean[i], band.low, band.high, ""});
+      if (std::isnan(own.mean[i])) continue;
+      const Figure band = panel.series.groups.size() > kMostCurveBands ? Figure{} : band_of(panel, s, i);
+      const std::string about =
+          str(group.title, ", ", panel.x_name, " ", x[i], ": ", cell_of(panel, s, i).text(), panel.share ? " %" : "");
+      series.marks.push_back({x[i], own.mean[i], band.low, band.high, about});
     }
-    series.dots = chart.x.doubling || series.marks.size() <= kDotted;
+    series.dots = series.marks.size() <= kDotted;
     chart.series.push_back(std::move(series));
   }
-  return svg_for_page(svg_of(chart, &frame));
+  return svg_for_page(svg_of(chart));
 }
 
-// What a chart says, for those who do not see it.
-std::string gist_of(const Panel& panel, const std::vector<RunGroup>& groups) {
-  std::string text = panel.title;
+// The numbers of a chart; of many steps every so many, and the last.
+std::string table_of(const Panel& panel, const std::vector<RunGroup>& groups) {
+  Table table{.head = {panel.x_name}, .kind = "plain"};
   for (const GroupSeries& own : panel.series.groups) {
-    std::vector<double> known;
-    for (double value : own.mean) {
-      if (!std::isnan(value)) known.push_back(value);
-    }
-    if (known.empty()) continue;
-    text += str("; ", groups[own.group].title, " from ", number_text(known.front(), panel.share), " to ",
-                number_text(known.back(), panel.share), panel.share ? " percent" : "");
+    table.head.push_back(name_cell(groups[own.group]));
+    if (panel.share) table.head.back().unit = "%";
   }
-  return text;
-}
-
-OrderedJson json_of(const Panel& panel, const PlotFrame& f) {
-  OrderedJson item;
-  item["share"] = panel.share;
-  item["log"] = panel.axis == Axis::samples;
-  item["xName"] = panel.x_name;
-  item["frame"] = numbers({f.left, f.top, f.width, f.height, f.x_low, f.x_high, f.y_low, f.y_high});
-  item["x"] = numbers(panel.series.x);
-  item["series"] = OrderedJson::array();
-  for (size_t s = 0; s < panel.series.groups.size(); ++s) {
-    const GroupSeries& own = panel.series.groups[s];
-    OrderedJson line;
-    line["group"] = own.group;
-    line["mean"] = numbers(own.mean);
-    const bool bounded = s < panel.bounds.size() && !panel.bounds[s].empty();
-    if (own.runs.size() > 1) {
-      if (!bounded) line["std"] = numbers(own.deviation);
-      line["runs"] = OrderedJson::array();
-      for (const auto& run : own.runs) line["runs"].push_back(numbers(run));
-    }
-    if (bounded) {
-      std::vector<double> low, high;
-      for (const Figure& bound : panel.bounds[s]) {
-        low.push_back(bound.low);
-        high.push_back(bound.high);
-      }
-      line["low"] = numbers(low);
-      line["high"] = numbers(high);
-    }
-    item["series"].push_back(std::move(line));
+  const std::vector<double>& x = panel.series.x;
+  const size_t every = (x.size() + kMostRows - 1) / kMostRows;
+  for (size_t i = (x.size() - 1) % every; i < x.size(); i += every) {
+    std::vector<Cell> row = {Cell(str(x[i]))};
+    for (size_t s = 0; s < panel.series.groups.size(); ++s) row.push_back(cell_of(panel, s, i));
+    table.add(std::move(row));
   }
-  return item;
+  return render(table);
 }
 
 }  // namespace
 
 CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Panel>& panels) {
   CurvesPage page;
-  OrderedJson data = {{"groups", OrderedJson::array()}, {"panels", OrderedJson::array()}};
-  for (const RunGroup& group : groups) {
-    data["groups"].push_back({{"title", visible_text(group.title, kLongestTitle)}, {"color", group.color}});
-  }
   OrderedJson parts = OrderedJson::array();
   for (const Panel& panel : panels) {
     page.stride = std::max(page.stride, panel.series.stride);
@@ -426,23 +383,19 @@ CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Pa
                        {"some_constant", false}});
     }
     OrderedJson& part = parts.back();
+    const OrderedJson named = {{"title", panel.title}, {"metric", panel.key}};
     if (std::string value = constant_text(panel, groups); !value.empty()) {
-      part["constants"].push_back({{"title", panel.title}, {"metric", panel.key}, {"value", value}});
+      part["constants"].push_back(named);
+      part["constants"].back()["value"] = value;
       part["some_constant"] = true;
       continue;
     }
-    PlotFrame frame;
-    part["panels"].push_back({{"index", data["panels"].size()},
-                              {"title", panel.title},
-                              {"metric", panel.key},
-                              {"help", panel.help},
-                              {"gist", gist_of(panel, groups)},
-                              {"svg", drawing_of(panel, groups, frame)}});
-    data["panels"].push_back(json_of(panel, frame));
+    part["panels"].push_back(named);
+    part["panels"].back().update(
+        {{"help", panel.help}, {"svg", drawing_of(panel, groups)}, {"table", table_of(panel, groups)}});
   }
   for (OrderedJson& part : parts) part["count"] = part["panels"].empty() ? "" : str(part["panels"].size());
   page.html = parts.empty() ? "" : render("curves.html", {{"parts", parts}});
-  page.json = data.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   return page;
 }
 

@@ -1,6 +1,6 @@
 // The charts of a report: which logged number stands where; one row a panel. Titles and captions are those of
-// core/metrics.h. Drawn by report/svg; report.js reads out single steps. Numbers outside the common names (a method's
-// own diagnostics) get panels of their own; a number that never changed gets a few words instead of a chart.
+// core/metrics.h. Drawn by report/svg, each with its table. Numbers outside the common names (a method's own
+// diagnostics) get panels of their own; a number that never changed gets a few words instead of a chart.
 #pragma once
 
 #include <span>
@@ -48,13 +48,8 @@ struct Panel {
 std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries,
                                int64_t budget);
 
-// The one value of a number that never changed over at least three steps, for people ("0.001", "DAPO 1, UCAS 2"); "" if
-// it did.
-std::string constant_text(const Panel& panel, const std::vector<RunGroup>& groups);
-
 struct CurvesPage {
   std::string html;    // "" if there is nothing to draw
-  std::string json;    // what report.js reads: {"groups": [...], "panels": [...]}
   int64_t stride = 1;  // > 1: only every stride-th step of the longest runs is drawn
 };
 CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Panel>& panels);

@@ -232,43 +232,6 @@ std::string prompt_json(const StepData& data, const std::vector<TokenQuantity>& 
   return out + "]}";
 }
 
-// Of one response: the mean over its tokens of the distance between the highest and the lowest advantage that a method
-// gives the token, as a share of the largest of all these advantages.
-double distance_of_methods(const Response& o, const std::vector<TokenQuantity>& quantities) {
-  double sum = 0, most = 0;
-  size_t methods = 0;
-  for (const TokenQuantity& q : quantities) {
-    methods += q.kind == TokenQuantity::Kind::advantage || q.kind == TokenQuantity::Kind::method;
-  }
-  if (methods < 2 || o.length == 0) return 0;
-  for (int64_t t = o.first; t < o.first + o.length; ++t) {
-    double low = kUnknown, high = kUnknown;
-    for (const TokenQuantity& q : quantities) {
-      if (!q.per_token) continue;
-      const double v = q.values[t];
-      const bool advantage = q.kind == TokenQuantity::Kind::advantage || q.kind == TokenQuantity::Kind::method;
-      if (!advantage || std::isnan(v)) continue;
-      low = std::isnan(low) ? v : std::min(low, v);
-      high = std::isnan(high) ? v : std::max(high, v);
-      most = std::max(most, std::fabs(v));
-    }
-    if (!std::isnan(low)) sum += high - low;
-  }
-  return most > 0 ? sum / most / static_cast<double>(o.length) : 0;
-}
-
-ExplorerPrompt prompt_of(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t g) {
-  ExplorerPrompt prompt{prompt_json(data, quantities, g), 0, 0};
-  const Group& group = data.batch.groups[g];
-  for (size_t i = 0; i < std::min(static_cast<size_t>(group.count), kMostResponses); ++i) {
-    const double differ = distance_of_methods(data.batch.responses[group.first + i], quantities);
-    if (differ <= prompt.differ) continue;
-    prompt.differ = differ;
-    prompt.response = i;
-  }
-  return prompt;
-}
-
 // Prompts that were answered right and wrong teach the most; in order of the file otherwise.
 std::vector<size_t> chosen_prompts(const StepData& data) {
   std::vector<size_t> order;
@@ -305,8 +268,8 @@ void read_step(const std::string& file, size_t run, size_t& held, Explorer& expl
   ExplorerStep step{run, head_json(data, quantities), data.groups_of_step, {}};
   for (size_t g : chosen_prompts(data)) {
     if (held > kHeld) break;
-    step.prompts.push_back(prompt_of(data, quantities, g));
-    held += step.prompts.back().json.size();
+    step.prompts.push_back(prompt_json(data, quantities, g));
+    held += step.prompts.back().size();
   }
   if (!step.prompts.empty()) explorer.steps.push_back(std::move(step));
 }
@@ -318,8 +281,8 @@ std::vector<size_t> share_out(const Explorer& explorer, size_t budget) {
   for (size_t rank = 0; rank < kMostPrompts; ++rank) {
     for (size_t s = 0; s < explorer.steps.size(); ++s) {
       const auto& prompts = explorer.steps[s].prompts;
-      if (rank >= prompts.size() || taken[s] < rank || used + prompts[rank].json.size() > budget) continue;
-      used += prompts[rank].json.size();
+      if (rank >= prompts.size() || taken[s] < rank || used + prompts[rank].size() > budget) continue;
+      used += prompts[rank].size();
       taken[s] = rank + 1;
     }
   }
@@ -349,38 +312,26 @@ Explorer read_explorer(const std::vector<RunGroup>& groups) {
 ExplorerPage explorer_page(const Explorer& explorer, size_t budget) {
   ExplorerPage page;
   std::vector<size_t> taken = share_out(explorer, budget);
-  int64_t steps = 0, prompts = 0, of_prompts = 0, shown_runs = 0;
-  std::string runs, opens;
-  double differ = 0;
+  int64_t steps = 0, prompts = 0, of_prompts = 0;
+  std::string runs;
   for (size_t r = 0; r < explorer.runs.size(); ++r) {
     std::string list;
-    int64_t step_of_run = 0;
     for (size_t s = 0; s < explorer.steps.size(); ++s) {
       const ExplorerStep& step = explorer.steps[s];
       if (step.run != r || taken[s] == 0) continue;
       list += str(list.empty() ? "" : ",", "{", step.head, ",\"prompts\":[");
-      for (size_t p = 0; p < taken[s]; ++p) {
-        const ExplorerPrompt& prompt = step.prompts[p];
-        list += (p > 0 ? "," : "") + prompt.json;
-        if (prompt.differ <= differ) continue;
-        differ = prompt.differ;
-        opens = str(",\"opens\":{\"run\":", shown_runs, ",\"step\":", step_of_run, ",\"prompt\":", p,
-                    ",\"response\":", prompt.response, "}");
-      }
-      list += "]}";
-      ++step_of_run;
+      list += join({step.prompts.begin(), step.prompts.begin() + static_cast<std::ptrdiff_t>(taken[s])}, ",") + "]}";
       ++steps;
       prompts += static_cast<int64_t>(taken[s]);
       of_prompts += step.prompts_of_step;
     }
     if (list.empty()) continue;
-    ++shown_runs;
     const auto& [name, title] = explorer.runs[r];
     runs += str(runs.empty() ? "" : ",", "{\"name\":", quoted(visible_text(name, 200)),
                 ",\"title\":", quoted(visible_text(title, 200)), ",\"steps\":[", list, "]}");
   }
   if (explorer.empty()) return page;
-  if (!runs.empty()) page.json = str("{\"runs\":[", runs, "]", opens, "}");
+  if (!runs.empty()) page.json = str("{\"runs\":[", runs, "]}");
   page.html = render("tokens.html", {{"nothing_fits", runs.empty()},
                                      {"steps", steps > 0 ? str(steps) : ""},
                                      {"saved", explorer.saved_steps},

@@ -27,17 +27,11 @@ struct TokenQuantity {
 
 std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<const MethodAdvantages> methods);
 
-struct ExplorerPrompt {
-  std::string json;     // with its responses
-  double differ = 0;    // how far methods part on the response below: 0 alike, 2 opposite
-  size_t response = 0;  // the one on which they part the most
-};
-
 struct ExplorerStep {
-  size_t run = 0;                       // index into Explorer::runs
-  std::string head;                     // JSON members of the step, with its quantities
-  int64_t prompts_of_step = 0;          // that it trained on
-  std::vector<ExplorerPrompt> prompts;  // those with both verdicts come first
+  size_t run = 0;                    // index into Explorer::runs
+  std::string head;                  // JSON members of the step, with its quantities
+  int64_t prompts_of_step = 0;       // that it trained on
+  std::vector<std::string> prompts;  // each with its responses, as JSON; those with both verdicts come first
 };
 
 struct Explorer {
@@ -56,8 +50,7 @@ struct ExplorerPage {
   std::string json;  // what explorer.js reads
   std::string html;  // what it fills, and what was left out
 };
-// It opens on the response on which methods differ the most. At most about `budget` bytes of JSON: prompts are taken in
-// turn from all steps of all runs until it is spent.
+// At most about `budget` bytes of JSON: prompts are taken in turn from all steps of all runs until it is spent.
 ExplorerPage explorer_page(const Explorer& explorer, size_t budget);
 
 }  // namespace ucas

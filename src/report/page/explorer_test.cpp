@@ -101,7 +101,7 @@ TEST_F(explorer, has_no_number_where_there_is_none_and_no_character_that_acts) {
 TEST_F(explorer, thins_out_prompts_to_fit_and_says_so) {
   save(two_prompts());
   Explorer all = read();
-  size_t first = all.steps[0].prompts[0].json.size();
+  size_t first = all.steps[0].prompts[0].size();
   ExplorerPage small = explorer_page(all, first);
   EXPECT_EQ(parse_json(small.json, "page")["runs"][0]["steps"][0]["prompts"].size(), 1u);
   EXPECT_NE(small.html.find("1 of the 9 prompts"), std::string::npos) << small.html;
@@ -137,18 +137,6 @@ TEST_F(explorer, sets_other_methods_beside_it_unless_the_step_has_changed_since)
   EXPECT_NE(explorer_page(stale, 1 << 20).html.find("made from other step data"), std::string::npos);
   EXPECT_TRUE(
       quantity(parse_json(explorer_page(stale, 1 << 20).json, "page")["runs"][0]["steps"][0], "Other", at).is_null());
-}
-
-TEST_F(explorer, opens_on_the_response_on_which_methods_differ_the_most) {
-  StepData data = two_prompts();
-  save(data);
-  EXPECT_FALSE(page().contains("opens")) << "one method alone differs from nothing";
-  std::vector<MethodAdvantages> methods = {{"other", "", "Other", {}, {0, 0, 0, 0, 1, 2, 1, 1}}};
-  write_file(step_methods_file(file(4)), step_methods_json(data, hash_of_text(read_file(file(4))), methods));
-  const Json shown = page();
-  ASSERT_TRUE(shown.contains("opens")) << "the page does not say where it opens";
-  EXPECT_EQ(shown["opens"], Json::parse(R"({"run": 0, "step": 0, "prompt": 0, "response": 1})"));
-  EXPECT_EQ(shown["runs"][0]["steps"][0]["prompts"][0]["problem"], "mixed");
 }
 
 TEST(token_quantities, the_sampler_is_named_only_where_it_differs_from_the_trainer) {

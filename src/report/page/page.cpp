@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files/hash.h"
 #include "base/str.h"
 #include "report/alarms.h"
 #include "report/escape.h"
-#include "report/figures/figure_section.h"
 #include "report/page/curves.h"
 #include "report/page/explorer.h"
 #include "report/page/template.h"
@@ -20,11 +20,8 @@ constexpr int64_t kChartBudget = 3 << 20;
 constexpr size_t kMostNamed = 6;  // groups in a title
 constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
-    "all of them; the address of the page then leads to that token.";
-
-constexpr const char* kMethodsLead =
-    "Ways to weigh a token on the same prompts and the same bits: what each method would have asked of these tokens at "
-    "the first update. Nothing was trained with the others.";
+    "all "
+    "of them.";
 
 // Distinct nonempty values of one env.json key over all runs.
 std::string env_values(const std::vector<RunRecord>& runs, const std::string& key, int path_parts = 0) {
@@ -58,16 +55,6 @@ std::string own_title(const std::vector<RunGroup>& groups) {
 std::string readable_time(const std::string& text) {
   bool iso = text.size() == 20 && text[10] == 'T' && text[13] == ':' && text.back() == 'Z';
   return iso ? str(text.substr(0, 10), " ", text.substr(11, 5), " UTC") : text;
-}
-
-// Two FNV-1a hashes of everything on the page: text inside the page cannot know the nonce beforehand.
-std::string fingerprint(const std::string& text) {
-  std::string out;
-  for (uint64_t hash : {uint64_t{0xcbf29ce484222325}, uint64_t{0x84222325cbf29ce4}}) {
-    for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[hash >> shift & 15];
-  }
-  return out;
 }
 
 }  // namespace
@@ -162,9 +149,8 @@ void add_alarms(Page::Parts& page) {
 
 void add_curves(Page::Parts& page, const CurvesPage& curves) {
   const bool several = std::ranges::any_of(page.groups, [](const RunGroup& group) { return group.runs.size() > 1; });
-  std::string lead = "Move over a chart, or use the arrow keys, to read all runs at one step.";
-  if (several) lead += " Lines are means over seeds, bands one standard deviation to either side.";
-  if (curves.stride > 1) lead += str(" Long runs: one step in ", curves.stride, " is drawn.");
+  std::string lead = several ? "Lines are means over seeds, bands one standard deviation to either side. " : "";
+  if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is drawn.");
   page.add("curves", "Curves", true, curves.html, lead);
 }
 
@@ -223,28 +209,21 @@ std::string Page::html(const SampleLimits& limits) {
   add_alarms(page);
   page.add("tokens", "Tokens", true, tokens.html, kTokensLead);
   add_curves(page, curves);
-  page.add("figures", "Figures", true, figures_html(page.groups));
-  page.add("methods", "One step under every method", true, methods_html(page.groups), kMethodsLead);
   page.add("responses", "Responses", true, responses_html(page.groups, limits));
   page.add("time", "Time", false, time_html(page.groups));
   page.add("settings", "Settings", false, settings_html(page.groups));
   add_sources(page);
   const std::string main = render("main.html", head_of(runs_, page));
-  const std::string data = script_json(curves.json), token_data = script_json(tokens.json);
-  OrderedJson groups = OrderedJson::array();
-  for (const RunGroup& group : page.groups) {
-    groups.push_back({{"index", groups.size()}, {"color", group.color}, {"group", group.title}});
-  }
+  const std::string token_data = script_json(tokens.json);
   for (OrderedJson& section : page.sections) section.erase("content");  // it stands in main
-  return render("page.html", {{"nonce", fingerprint(main + data + token_data)},
-                              {"title", page.title},
-                              {"style", str(asset("report.css"), asset("figures.css"), asset("explorer.css"))},
-                              {"sections", page.sections},
-                              {"groups", groups},
-                              {"main", main},
-                              {"data", data},
-                              {"token_data", token_data},
-                              {"script", str(asset("report.js"), asset("explorer.js"))}});
+  return render("page.html",
+                {{"nonce", hash_of_text(main + token_data)},  // no text inside the page knows it beforehand
+                 {"title", page.title},
+                 {"style", str(asset("report.css"), asset("figures.css"), asset("explorer.css"))},
+                 {"sections", page.sections},
+                 {"main", main},
+                 {"token_data", token_data},
+                 {"script", str(asset("report.js"), asset("explorer.js"))}});
 }
 
 }  // namespace ucas

@@ -29,8 +29,7 @@ constexpr const char* kOverProblems =
 
 OrderedJson picture(const std::string& title, const std::string& metric, const std::string& note,
                     const BarChart& chart) {
-  return {{"file", str(title, " ", metric)},   {"title", title}, {"metric", metric}, {"note", note}, {"numbers", ""},
-          {"svg", svg_for_page(svg_of(chart))}};
+  return {{"title", title}, {"metric", metric}, {"note", note}, {"svg", svg_for_page(svg_of(chart))}};
 }
 
 // The accuracy of each group between 0 and 100 %, its interval and its seeds.
@@ -106,27 +105,6 @@ Cell column_head(const SummaryColumn& column) {
   return Cell(column.title).with(&Cell::about, column.help).with(&Cell::unit, unit);
 }
 
-// Values of each seed below their group; where a run lacks a number, it is not known whose the others are.
-void add_seeds(Table& table, const ResultTable& summary, const SummaryRow& row) {
-  std::vector<const RunRecord*> runs;
-  for (const RunRecord* run : row.group->runs) {
-    if (final_evaluation(*run, summary.data)) runs.push_back(run);
-  }
-  for (size_t r = 0; r < runs.size(); ++r) {
-    Table::Row line{runs[r]->seed >= 0 ? str("seed ", runs[r]->seed) : runs[r]->name};
-    line.kind = "seed";
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      const SummaryCell& cell = row.cells[c];
-      const SummaryColumn& column = summary.columns[c];
-      line.cells.emplace_back();
-      if (cell.values.size() != runs.size()) continue;
-      line.cells.back() =
-          column.main ? Cell::figure(cell.each[r], column.share) : Cell::value(cell.values[r], column.share);
-    }
-    table.rows.push_back(std::move(line));
-  }
-}
-
 std::string wide_table(const ResultTable& summary) {
   Table table{.head = {""}, .kind = "summary wide-only"};
   for (const SummaryColumn& column : summary.columns) table.head.push_back(column_head(column));
@@ -136,7 +114,6 @@ std::string wide_table(const ResultTable& summary) {
     for (size_t c = 0; c < row.cells.size(); ++c)
       line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
     table.rows.push_back(std::move(line));
-    if (row.group->runs.size() > 1) add_seeds(table, summary, row);
   }
   return render(table);
 }
@@ -155,15 +132,12 @@ std::string narrow_table(const ResultTable& summary) {
 }
 
 OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTable& summary) {
-  OrderedJson findings = OrderedJson::array(), remarks = OrderedJson::array();
+  OrderedJson findings = OrderedJson::array();
   size_t significant = 0;
   for (const Difference& d : summary.differences) {
     const char* mark = !d.contrast.significant ? "level" : d.contrast.change.value > 0 ? "up" : "down";
     significant += d.contrast.significant;
     findings.push_back({{"mark", mark}, {"sentence", typeset(d.sentence)}});
-  }
-  for (const std::string& remark : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
-    if (!remark.empty()) remarks.push_back(remark);
   }
   const bool several =
       std::ranges::any_of(summary.rows, [](const SummaryRow& row) { return row.group->runs.size() > 1; });
@@ -181,13 +155,10 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"words",
        all == 0 ? "" : str(significant, " of ", all, all == 1 ? " difference is" : " differences are", " significant")},
       {"open", all <= kMostFindings},
-      {"remarks", remarks},
-      {"seeds", several},
       {"table", wide_table(summary)},
       {"narrow", narrow_table(summary)},
       {"benchmarks", benchmarks_html(groups, summary.data)},
-      {"note", note},
-      {"made", made_html(groups, summary.data)}};
+      {"note", note}};
 }
 
 // Mean of the columns that fit at the steps where there is one.
