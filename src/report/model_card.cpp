@@ -72,34 +72,16 @@ std::string yaml_entry(const char* key, const std::string& value) {
   return value.empty() ? "" : str(key, ": ", yaml_text(value), "\n");
 }
 
-std::string results_yaml(const ModelCard& card) {
-  std::string text;
-  for (const EvaluatedWeights& e : card.evaluations) {
-    for (const auto& [source, numbers] : e.figures.by_source) {
-      const std::string named = called(e.figures, source);
-      text += str("  - task:\n      type: text-generation\n    dataset:\n      name: ", yaml_text(named),
-                  "\n      type: ", yaml_text(named), "\n    metrics:\n");
-      for (const Score& score : scores_of(numbers)) {
-        text += str("    - type: ", yaml_text(score.name), "\n      value: ", in_percent(score.share.value),
-                    "\n      name: ", yaml_text(asked_for(e.figures, source, score)), "\n");
-      }
-    }
-  }
-  return text.empty() ? "" : str("model-index:\n- name: ", yaml_text(card.name), "\n  results:\n", text);
-}
-
 std::string front_matter(const ModelCard& card, const RunRecord& run) {
   std::vector<std::string> tags = {"ucas", "reinforcement-learning", "rlvr"};
   if (!run.method.empty()) tags.push_back(run.method);
-  const std::string results = results_yaml(card);
   return str("---\n", yaml_entry("base_model", card.base_model),
              yaml_entry("base_model_relation", card.base_model.empty() ? ""
                                                : card.adapter          ? "adapter"
                                                                        : "finetune"),
              yaml_entry("library_name", card.adapter ? "peft" : "transformers"),
              yaml_entry("pipeline_tag", "text-generation"), yaml_entry("license", card.license),
-             yaml_list("tags", tags), yaml_list("datasets", card.datasets),
-             results.empty() ? "" : yaml_list("metrics", {"accuracy"}), results, "---\n");
+             yaml_list("tags", tags), yaml_list("datasets", card.datasets), "---\n");
 }
 
 std::string results_table(const ModelCard& card) {

@@ -146,9 +146,7 @@ TEST_F(report, long_responses_do_not_make_a_page_too_large) {
     run.label = str("run ", i);
     runs.push_back(write_synthetic_run(path_join(root_, str(i)), run));
   }
-  size_t natural = report_html(runs, "").size();
-  EXPECT_LE(natural, 10u << 20);
-  EXPECT_LE(report_html(runs, "", natural / 3).size(), natural / 3);
+  EXPECT_LE(report_html(runs, "").size(), 10u << 20);
 }
 
 TEST_F(report, a_training_that_validated_opens_with_what_came_of_it) {

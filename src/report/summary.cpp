@@ -61,40 +61,6 @@ std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& eval
   return columns;
 }
 
-constexpr const char* kStepSeconds = "step_seconds";
-
-// Mean seconds of a training step, validation left out.
-Figure step_seconds(const RunRecord& run) {
-  const std::vector<double>*step = run.steps.find(metric::timing_step.key),
-        *testing = run.steps.find(metric::timing_testing.key);
-  if (!step) return {};
-  std::vector<double> seconds;
-  for (size_t i = 0; i < step->size(); ++i) {
-    double validation = testing && !std::isnan((*testing)[i]) ? (*testing)[i] : 0;
-    if (!std::isnan((*step)[i])) seconds.push_back((*step)[i] - validation);
-  }
-  return {mean_of(seconds), kUnknown, kUnknown};
-}
-
-template <class Measure>
-SummaryCell cell_of(const RunGroup& group, const std::string& data, bool share, Measure&& measure) {
-  SummaryCell cell;
-  for (const RunRecord* run : group.runs) {
-    const EvalRecord* evaluation = final_evaluation(*run, data);
-    const Figure figure = evaluation ? measure(*run, *evaluation) : Figure{};
-    if (!figure.known()) continue;
-    cell.values.push_back(figure.value);
-    cell.each.push_back(figure);
-  }
-  conclude(cell, share);
-  return cell;
-}
-
-SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& key) {
-  if (key != kStepSeconds) return measured(group, data, key);
-  return cell_of(group, data, false, [](const RunRecord& run, const EvalRecord&) { return step_seconds(run); });
-}
-
 // "1.7" of a difference of -0.017, with a second digit where one would say nothing.
 std::string magnitude(double share) {
   const std::string text = change_text(std::fabs(share), true);
@@ -183,10 +149,17 @@ const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& s
 
 SummaryCell measured(const RunGroup& group, const std::string& data, const std::string& metric,
                      const std::string& source) {
-  return cell_of(group, data, is_share(metric), [&](const RunRecord&, const EvalRecord& evaluation) {
-    const EvalNumbers* numbers = numbers_of(evaluation, source);
-    return numbers ? figure_named(*numbers, metric) : Figure{};
-  });
+  SummaryCell cell;
+  for (const RunRecord* run : group.runs) {
+    const EvalRecord* evaluation = final_evaluation(*run, data);
+    const EvalNumbers* numbers = evaluation ? numbers_of(*evaluation, source) : nullptr;
+    const Figure figure = numbers ? figure_named(*numbers, metric) : Figure{};
+    if (!figure.known()) continue;
+    cell.values.push_back(figure.value);
+    cell.each.push_back(figure);
+  }
+  conclude(cell, is_share(metric));
+  return cell;
 }
 
 std::vector<const EvalRecord*> evaluations_of(const std::vector<RunGroup>& groups, const std::string& data) {
@@ -207,12 +180,6 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
     const std::vector<const EvalRecord*> evaluations = evaluations_of(groups, data);
     summary.quoted = quoted_of(groups, data);
     summary.columns = columns_of(evaluations, summary.quoted);
-    bool timed = false;
-    for (const RunGroup& group : groups) {
-      for (const RunRecord* run : group.runs) timed |= run->steps.find(metric::timing_step.key) != nullptr;
-    }
-    if (timed)
-      summary.columns.push_back({kStepSeconds, "s/step", "seconds per training step, validation left out", false});
     summary.problems = evaluations[0]->problems;
     summary.samples = evaluations[0]->config.samples;
     summary.temperature = evaluations[0]->config.temperature;
@@ -221,7 +188,7 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
       SummaryRow row{&group, {}};
       bool any = false;
       for (const SummaryColumn& column : summary.columns) {
-        row.cells.push_back(cell_of(group, data, column.key));
+        row.cells.push_back(measured(group, data, column.key));
         any |= !row.cells.back().values.empty();
       }
       if (any) summary.rows.push_back(std::move(row));

@@ -135,7 +135,6 @@ namespace {
 constexpr size_t kMostSteps = 6, kMostPrompts = 8, kMostResponses = 32;  // of a run, of a step, of a prompt
 constexpr int64_t kMostTokens = 2048;                                    // of a response
 constexpr size_t kLongestPiece = 60, kLongestText = 4000;
-constexpr size_t kHeld = size_t{24} << 20;  // bytes of JSON kept before the page's budget is known
 
 std::string quoted(const std::string& text) {
   return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
@@ -254,92 +253,77 @@ std::vector<int64_t> spread(const std::vector<int64_t>& steps) {
   return chosen;
 }
 
-void read_step(const std::string& file, size_t run, size_t& held, Explorer& explorer) {
-  StepData data = read_step_data(file);
+// What came of the steps, in numbers.
+struct ExplorerCount {
+  int64_t saved = 0, steps = 0, prompts = 0, of_prompts = 0;
+  std::vector<std::string> remarks;  // for people: files that do not fit together
+};
+
+// The step with as many prompts as `budget` bytes hold; "" where that is none.
+std::string step_json(const std::string& file, size_t budget, ExplorerCount& count) {
+  const StepData data = read_step_data(file);
   std::vector<MethodAdvantages> methods;
   if (std::string beside = step_methods_file(file); exists(beside)) {
     try {
       methods = read_step_methods(beside, data, hash_of_file(file));
     } catch (const Error& error) {
-      explorer.remarks.push_back(error.what());
+      count.remarks.push_back(error.what());
     }
   }
-  std::vector<TokenQuantity> quantities = token_quantities(data, methods);
-  ExplorerStep step{run, head_json(data, quantities), data.groups_of_step, {}};
+  const std::vector<TokenQuantity> quantities = token_quantities(data, methods);
+  std::vector<std::string> prompts;
   for (size_t g : chosen_prompts(data)) {
-    if (held > kHeld) break;
-    step.prompts.push_back(prompt_json(data, quantities, g));
-    held += step.prompts.back().size();
+    std::string prompt = prompt_json(data, quantities, g);
+    if (prompt.size() > budget) continue;
+    budget -= prompt.size();
+    prompts.push_back(std::move(prompt));
   }
-  if (!step.prompts.empty()) explorer.steps.push_back(std::move(step));
-}
-
-// How many prompts of each step fit into the budget, taken in turn: first every step's first, then every second ...
-std::vector<size_t> share_out(const Explorer& explorer, size_t budget) {
-  std::vector<size_t> taken(explorer.steps.size(), 0);
-  size_t used = 0;
-  for (size_t rank = 0; rank < kMostPrompts; ++rank) {
-    for (size_t s = 0; s < explorer.steps.size(); ++s) {
-      const auto& prompts = explorer.steps[s].prompts;
-      if (rank >= prompts.size() || taken[s] < rank || used + prompts[rank].size() > budget) continue;
-      used += prompts[rank].size();
-      taken[s] = rank + 1;
-    }
-  }
-  return taken;
+  if (prompts.empty()) return "";
+  ++count.steps;
+  count.prompts += std::ssize(prompts);
+  count.of_prompts += data.groups_of_step;
+  return str("{", head_json(data, quantities), ",\"prompts\":[", join(prompts, ","), "]}");
 }
 
 }  // namespace
 
-Explorer read_explorer(const std::vector<RunGroup>& groups) {
-  Explorer explorer;
-  size_t held = 0;
+ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> files;  // of each run: its head, its steps
+  ExplorerCount count;
+  size_t shown = 0;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
-      std::vector<int64_t> steps = steps_with_signals(run->path);
+      const std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
-      explorer.saved_steps += static_cast<int64_t>(steps.size());
-      explorer.runs.emplace_back(run->name, group.title);
+      count.saved += std::ssize(steps);
+      files.emplace_back(str("{\"name\":", quoted(visible_text(run->name, 200)),
+                             ",\"title\":", quoted(visible_text(group.title, 200)), ",\"steps\":["),
+                         std::vector<std::string>());
       for (int64_t step : spread(steps)) {
-        std::string file = path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl");
-        read_step(file, explorer.runs.size() - 1, held, explorer);
+        files.back().second.push_back(path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl"));
       }
+      shown += files.back().second.size();
     }
   }
-  return explorer;
-}
-
-ExplorerPage explorer_page(const Explorer& explorer, size_t budget) {
+  if (files.empty()) return {};
+  std::vector<std::string> runs;
+  for (const auto& [head, steps] : files) {
+    std::vector<std::string> texts;
+    for (const std::string& file : steps) {
+      if (std::string text = step_json(file, budget / shown, count); !text.empty()) texts.push_back(std::move(text));
+    }
+    if (!texts.empty()) runs.push_back(str(head, join(texts, ","), "]}"));
+  }
   ExplorerPage page;
-  std::vector<size_t> taken = share_out(explorer, budget);
-  int64_t steps = 0, prompts = 0, of_prompts = 0;
-  std::string runs;
-  for (size_t r = 0; r < explorer.runs.size(); ++r) {
-    std::string list;
-    for (size_t s = 0; s < explorer.steps.size(); ++s) {
-      const ExplorerStep& step = explorer.steps[s];
-      if (step.run != r || taken[s] == 0) continue;
-      list += str(list.empty() ? "" : ",", "{", step.head, ",\"prompts\":[");
-      list += join({step.prompts.begin(), step.prompts.begin() + static_cast<std::ptrdiff_t>(taken[s])}, ",") + "]}";
-      ++steps;
-      prompts += static_cast<int64_t>(taken[s]);
-      of_prompts += step.prompts_of_step;
-    }
-    if (list.empty()) continue;
-    const auto& [name, title] = explorer.runs[r];
-    runs += str(runs.empty() ? "" : ",", "{\"name\":", quoted(visible_text(name, 200)),
-                ",\"title\":", quoted(visible_text(title, 200)), ",\"steps\":[", list, "]}");
-  }
-  if (explorer.empty()) return page;
-  if (!runs.empty()) page.json = str("{\"runs\":[", runs, "]}");
+  if (!runs.empty()) page.json = str("{\"runs\":[", join(runs, ","), "]}");
   page.html = render("tokens.html", {{"nothing_fits", runs.empty()},
-                                     {"steps", steps > 0 ? str(steps) : ""},
-                                     {"saved", explorer.saved_steps},
-                                     {"prompts", prompts},
-                                     {"of_prompts", of_prompts},
+                                     {"steps", count.steps > 0 ? str(count.steps) : ""},
+                                     {"saved", count.saved},
+                                     {"prompts", count.prompts},
+                                     {"of_prompts", count.of_prompts},
                                      {"most_responses", kMostResponses},
                                      {"most_tokens", kMostTokens},
-                                     {"remarks", explorer.remarks}});
+                                     {"remarks", count.remarks}});
   return page;
 }
 

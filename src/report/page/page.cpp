@@ -16,8 +16,8 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kChartBudget = 3 << 20;
-constexpr size_t kMostNamed = 6;  // groups in a title
+constexpr int64_t kChartBudget = 3 << 20, kTokenBudget = 4 << 20;  // bytes
+constexpr size_t kMostNamed = 6;                                   // groups in a title
 constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
     "all "
@@ -57,13 +57,10 @@ std::string readable_time(const std::string& text) {
   return iso ? str(text.substr(0, 10), " ", text.substr(11, 5), " UTC") : text;
 }
 
-}  // namespace
-
-struct Page::Parts {
+struct PageParts {
   std::vector<RunGroup> groups;
   std::vector<ResultTable> summaries;
   AlarmReport alarms;
-  Explorer explorer;
   std::string title;
   OrderedJson sections = OrderedJson::array();
 
@@ -74,8 +71,6 @@ struct Page::Parts {
         {{"id", id}, {"name", name}, {"open", open}, {"lead", lead}, {"content", content}, {"serious", ""}});
   }
 };
-
-namespace {
 
 class Facts {
  public:
@@ -129,7 +124,7 @@ class Facts {
   OrderedJson facts_ = OrderedJson::array();
 };
 
-void add_alarms(Page::Parts& page) {
+void add_alarms(PageParts& page) {
   OrderedJson rows = OrderedJson::array();
   int64_t serious = 0;
   for (const Alarm& alarm : page.alarms.alarms) {
@@ -147,14 +142,14 @@ void add_alarms(Page::Parts& page) {
   if (serious > 0) page.sections.back()["serious"] = serious;
 }
 
-void add_curves(Page::Parts& page, const CurvesPage& curves) {
+void add_curves(PageParts& page, const CurvesPage& curves) {
   const bool several = std::ranges::any_of(page.groups, [](const RunGroup& group) { return group.runs.size() > 1; });
   std::string lead = several ? "Lines are means over seeds, bands one standard deviation to either side. " : "";
   if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is drawn.");
   page.add("curves", "Curves", true, curves.html, lead);
 }
 
-void add_sources(Page::Parts& page) {
+void add_sources(PageParts& page, bool no_tokens) {
   Table table{.head = {"run", "shown as", "seed", "holds", "missing"}, .kind = "plain left"};
   for (const RunGroup& group : page.groups) {
     for (const RunRecord* run : group.runs) {
@@ -168,11 +163,10 @@ void add_sources(Page::Parts& page) {
       table.add({run->name, group.title, run->seed >= 0 ? Cell(str(run->seed)) : Cell::unknown(), parts, missing});
     }
   }
-  page.add("sources", "Sources", false,
-           render("sources.html", {{"table", render(table)}, {"no_tokens", page.explorer.empty()}}));
+  page.add("sources", "Sources", false, render("sources.html", {{"table", render(table)}, {"no_tokens", no_tokens}}));
 }
 
-OrderedJson head_of(const std::vector<RunRecord>& runs, const Page::Parts& page) {
+OrderedJson head_of(const std::vector<RunRecord>& runs, const PageParts& page) {
   OrderedJson methods = OrderedJson::array();
   const bool many = page.groups.size() > 2 * kMostNamed;
   for (size_t g = 0; g < page.groups.size() && !many; ++g) {
@@ -189,31 +183,22 @@ OrderedJson head_of(const std::vector<RunRecord>& runs, const Page::Parts& page)
 
 }  // namespace
 
-Page::Page(const std::vector<RunRecord>& runs, const std::string& title)
-    : runs_(runs), parts_(std::make_unique<Parts>()) {
-  parts_->groups = group_runs(runs);
-  parts_->summaries = results_of(parts_->groups);
-  parts_->alarms = find_alarms(parts_->groups, parts_->summaries);
-  parts_->explorer = read_explorer(parts_->groups);
-  parts_->title = title.empty() ? own_title(parts_->groups) : title;
-}
-
-Page::~Page() = default;
-
-std::string Page::html(const SampleLimits& limits) {
-  Parts& page = *parts_;
-  page.sections = OrderedJson::array();
-  const CurvesPage curves = curves_page(page.groups, make_panels(page.groups, page.summaries, kChartBudget));
-  const ExplorerPage tokens = explorer_page(page.explorer, limits.token_bytes);
+std::string page_html(const std::vector<RunRecord>& runs, const std::string& title) {
+  PageParts page;
+  page.groups = group_runs(runs);
+  page.summaries = results_of(page.groups);
+  page.alarms = find_alarms(page.groups, page.summaries);
+  page.title = title.empty() ? own_title(page.groups) : title;
+  const ExplorerPage tokens = explorer_page(page.groups, kTokenBudget);
   page.add("results", "Results", true, results_html(page.groups, page.summaries));
   add_alarms(page);
   page.add("tokens", "Tokens", true, tokens.html, kTokensLead);
-  add_curves(page, curves);
-  page.add("responses", "Responses", true, responses_html(page.groups, limits));
+  add_curves(page, curves_page(page.groups, kChartBudget));
+  page.add("responses", "Responses", true, responses_html(page.groups));
   page.add("time", "Time", false, time_html(page.groups));
   page.add("settings", "Settings", false, settings_html(page.groups));
-  add_sources(page);
-  const std::string main = render("main.html", head_of(runs_, page));
+  add_sources(page, tokens.html.empty());
+  const std::string main = render("main.html", head_of(runs, page));
   const std::string token_data = script_json(tokens.json);
   for (OrderedJson& section : page.sections) section.erase("content");  // it stands in main
   return render("page.html",

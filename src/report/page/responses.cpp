@@ -16,6 +16,8 @@ namespace ucas {
 namespace {
 
 constexpr size_t kRolloutProblems = 2, kRolloutResponses = 4, kMostColumns = 4;
+constexpr size_t kMostShownProblems = 8, kMostSamples = 3;  // side by side; folded below the greedy one
+constexpr size_t kTextBytes = 3000;                         // of one text
 
 OrderedJson verdict_values(std::optional<VerdictKind> verdict) {
   if (!verdict) return nullptr;
@@ -96,7 +98,7 @@ OrderedJson response_values(std::optional<VerdictKind> verdict, const std::strin
           {"response", text.empty() ? "<i class=\"cut\">empty response</i>" : model_text(text, bytes)}};
 }
 
-OrderedJson answer_values(const RunGroup& group, const ProblemRow* row, const SampleLimits& limits) {
+OrderedJson answer_values(const RunGroup& group, const ProblemRow* row) {
   OrderedJson values = {
       {"color", group.color}, {"group", group.title}, {"evaluated", row != nullptr},      {"greedy", nullptr},
       {"count", ""},          {"samples_shown", ""},  {"responses", OrderedJson::array()}};
@@ -104,16 +106,16 @@ OrderedJson answer_values(const RunGroup& group, const ProblemRow* row, const Sa
   auto response = [](const SampledResponse& r, size_t bytes) {
     return response_values(r.verdict, r.answer, r.tokens, r.response, bytes);
   };
-  if (row->greedy) values["greedy"] = response(*row->greedy, limits.bytes);
+  if (row->greedy) values["greedy"] = response(*row->greedy, kTextBytes);
   if (row->samples <= 0) return values;
-  const size_t n = std::min(row->responses.size(), limits.responses);
+  const size_t n = std::min(row->responses.size(), kMostSamples);
   values["count"] = str(row->correct, " of ", row->samples, " samples right");
   if (n > 0) values["samples_shown"] = str(n);
-  for (size_t i = 0; i < n; ++i) values["responses"].push_back(response(row->responses[i], limits.bytes / 2));
+  for (size_t i = 0; i < n; ++i) values["responses"].push_back(response(row->responses[i], kTextBytes / 2));
   return values;
 }
 
-OrderedJson step_values(const std::vector<StoredResponse>& rollouts, const SampleLimits& limits) {
+OrderedJson step_values(const std::vector<StoredResponse>& rollouts) {
   std::vector<std::string> problems;
   for (const StoredResponse& r : rollouts) {
     if (problems.size() < kRolloutProblems && std::ranges::find(problems, r.problem) == problems.end()) {
@@ -126,10 +128,10 @@ OrderedJson step_values(const std::vector<StoredResponse>& rollouts, const Sampl
     for (const StoredResponse& r : rollouts) {
       if (r.problem != problem || responses.size() == kRolloutResponses) continue;
       if (prompt.is_null()) {
-        prompt = {{"prompt", model_text(trim(r.prompt), limits.bytes / 2)}, {"gold", gold_values(r.gold)}};
+        prompt = {{"prompt", model_text(trim(r.prompt), kTextBytes / 2)}, {"gold", gold_values(r.gold)}};
       }
       const std::string& text = r.transcript.empty() ? r.response : r.transcript;
-      OrderedJson values = response_values(r.verdict, "", r.tokens, text, limits.bytes / 2);
+      OrderedJson values = response_values(r.verdict, "", r.tokens, text, kTextBytes / 2);
       values["cut"] = !r.finished;
       if (!std::isnan(r.reward)) values["reward"] = fixed(r.reward, 2);
       if (!std::isnan(r.advantage)) values["advantage"] = signed_text(r.advantage, 2);
@@ -143,10 +145,10 @@ OrderedJson step_values(const std::vector<StoredResponse>& rollouts, const Sampl
 
 // Problems on which the models differ come first. Many groups: fewer problems, in rows of a few answers.
 OrderedJson evaluation_values(const std::vector<RunGroup>& groups, const std::string& data,
-                              const std::vector<Compared>& all, const SampleLimits& limits) {
+                              const std::vector<Compared>& all) {
   size_t columns = 0;
   for (const RunGroup& group : groups) columns += shown(group, data) != nullptr;
-  const size_t most = std::max<size_t>(2, limits.problems * 6 / std::max<size_t>(6, columns));
+  const size_t most = std::max<size_t>(2, kMostShownProblems * 6 / std::max<size_t>(6, columns));
   OrderedJson values = {{"shown", std::min(most, all.size())},
                         {"all", grouped(std::ssize(all))},
                         {"differ", grouped(std::ranges::count_if(all, &Compared::differs))},
@@ -155,25 +157,25 @@ OrderedJson evaluation_values(const std::vector<RunGroup>& groups, const std::st
   for (const Compared& c : std::span(all).first(std::min(most, all.size()))) {
     OrderedJson answers = OrderedJson::array();
     for (size_t g = 0; g < groups.size(); ++g) {
-      if (shown(groups[g], data)) answers.push_back(answer_values(groups[g], c.rows[g], limits));
+      if (shown(groups[g], data)) answers.push_back(answer_values(groups[g], c.rows[g]));
     }
     values["samples"].push_back({{"id", c.problem->id},
                                  {"gold", gold_values(c.problem->gold)},
-                                 {"problem", model_text(trim(c.problem->problem), limits.bytes)},
+                                 {"problem", model_text(trim(c.problem->problem), kTextBytes)},
                                  {"answers", answers}});
   }
   return values;
 }
 
 // The first and the last stored step of the first run of each group that stored any.
-OrderedJson training_values(const std::vector<RunGroup>& groups, const SampleLimits& limits) {
+OrderedJson training_values(const std::vector<RunGroup>& groups) {
   OrderedJson runs = OrderedJson::array();
   for (const RunGroup& group : groups) {
     auto run = std::ranges::find_if(group.runs, [](const RunRecord* r) { return !r->first_rollouts.empty(); });
     if (run == group.runs.end()) continue;
     OrderedJson steps = OrderedJson::array();
     for (const auto* rollouts : {&(*run)->first_rollouts, &(*run)->last_rollouts}) {
-      if (!rollouts->empty()) steps.push_back(step_values(*rollouts, limits));
+      if (!rollouts->empty()) steps.push_back(step_values(*rollouts));
     }
     runs.push_back({{"color", group.color},
                     {"group", group.title},
@@ -185,11 +187,11 @@ OrderedJson training_values(const std::vector<RunGroup>& groups, const SampleLim
 
 }  // namespace
 
-std::string responses_html(const std::vector<RunGroup>& groups, const SampleLimits& limits) {
-  OrderedJson evaluations = OrderedJson::array(), training = training_values(groups, limits);
+std::string responses_html(const std::vector<RunGroup>& groups) {
+  OrderedJson evaluations = OrderedJson::array(), training = training_values(groups);
   for (const std::string& data : evaluated_data(groups)) {
     std::vector<Compared> all = compare(groups, data);
-    if (!all.empty()) evaluations.push_back(evaluation_values(groups, data, all, limits));
+    if (!all.empty()) evaluations.push_back(evaluation_values(groups, data, all));
   }
   if (evaluations.empty() && training.empty()) return "";
   return render("responses.html", {{"evaluations", evaluations}, {"trained", !training.empty()}, {"runs", training}});

@@ -9,6 +9,7 @@
 #include "core/metrics.h"
 #include "report/benchmarks.h"
 #include "report/escape.h"
+#include "report/figures/figures.h"
 #include "report/page/template.h"
 #include "report/svg/svg_chart.h"
 #include "report/trend.h"
@@ -29,7 +30,7 @@ constexpr const char* kOverProblems =
 
 OrderedJson picture(const std::string& title, const std::string& metric, const std::string& note,
                     const BarChart& chart) {
-  return {{"title", title}, {"metric", metric}, {"note", note}, {"svg", svg_for_page(svg_of(chart))}};
+  return {{"title", title}, {"metric", metric}, {"note", note}, {"svg", svg_for_page(svg_of(chart))}, {"numbers", ""}};
 }
 
 // The accuracy of each group between 0 and 100 %, its interval and its seeds.
@@ -87,6 +88,16 @@ OrderedJson pictures_of(const ResultTable& summary, const std::vector<RunGroup>&
   std::set<size_t> references;
   for (const Difference& d : summary.differences) references.insert(d.from);
   for (size_t from : references) pictures.push_back(forest_picture(summary, groups, from));
+  FigureRequest request;
+  request.data = summary.data;
+  std::string lacking;
+  for (const StudyFigure& figure : passk_figures({groups, request, lacking})) {
+    pictures.push_back({{"title", figure.title},
+                        {"metric", ""},
+                        {"note", figure.note},
+                        {"svg", svg_for_page(figure.svg)},
+                        {"numbers", figure.csv}});
+  }
   return pictures;
 }
 
