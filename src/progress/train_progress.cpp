@@ -14,7 +14,7 @@
 #include "base/terminal/log.h"
 #include "core/metrics.h"
 #include "records/run_record.h"
-#include "results/number.h"
+#include "results/table.h"
 
 namespace ucas {
 

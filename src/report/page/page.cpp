@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "report/alarms.h"
 #include "report/escape.h"
