@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,7 +15,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kShownText = 160, kMostWitnesses = 3, kMostProblems = 5;
+constexpr size_t kShownText = 160, kMostWitnesses = 3;
 constexpr size_t kMostStoredSteps = 100, kLastSteps = 10, kWidth = 110;
 
 // ------------------------------------------------------------------------------------------ responses that show it
@@ -55,30 +54,17 @@ std::string words_of(const StoredResponse& r) {
   return text;
 }
 
-// Of the steps from `since` on.
-Shown shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double since) {
-  Shown shown;
-  if (sign == ShownBy::none) return shown;
-  std::map<std::string, ProblemCount> counts;
+// Of the steps from `since` on: the latest, one of each problem first.
+std::vector<Witness> shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double since) {
+  std::vector<Witness> shown;
   for (const StoredResponse& r : stored) {
-    if (static_cast<double>(r.step) < since) continue;
-    ProblemCount& count = counts[r.problem];
-    count.problem = r.problem;
-    ++count.stored;
-    if (!shows(sign, r)) continue;
-    ++count.shown;
-    shown.responses.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
+    if (static_cast<double>(r.step) < since || !shows(sign, r)) continue;
+    shown.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
   }
-  std::ranges::reverse(shown.responses);
-  // One of each problem first.
+  std::ranges::reverse(shown);
   std::set<std::string> told;
-  std::ranges::stable_partition(shown.responses, [&](const Witness& w) { return told.insert(w.problem).second; });
-  if (shown.responses.size() > kMostWitnesses) shown.responses.resize(kMostWitnesses);
-  for (const auto& [problem, count] : counts) {
-    if (count.shown > 0) shown.problems.push_back(count);
-  }
-  std::ranges::stable_sort(shown.problems, std::ranges::greater{}, &ProblemCount::shown);
-  if (shown.problems.size() > kMostProblems) shown.problems.resize(kMostProblems);
+  std::ranges::stable_partition(shown, [&](const Witness& w) { return told.insert(w.problem).second; });
+  if (shown.size() > kMostWitnesses) shown.resize(kMostWitnesses);
   return shown;
 }
 
@@ -183,14 +169,9 @@ std::string evidence_text(const Cause& cause) {
   return table.rows.empty() ? "" : table.text("     ", kWidth);
 }
 
-std::string shown_text(const Shown& shown) {
+std::string shown_text(const std::vector<Witness>& shown) {
   std::string text;
-  std::vector<std::string> problems;
-  for (const ProblemCount& p : shown.problems) {
-    problems.push_back(str(printable(p.problem, 60), " (", p.shown, " of ", p.stored, " stored responses)"));
-  }
-  if (!problems.empty()) text += indented(str("problems: ", join(problems, ", ")));
-  for (const Witness& w : shown.responses) {
+  for (const Witness& w : shown) {
     text += indented(str("step ", w.step, ", ", printable(w.problem, 60), ", sample ", w.sample, ": ", w.what));
     if (!w.text.empty()) text += str("       | ", w.text, "\n");
   }
@@ -228,8 +209,8 @@ int64_t steps_done(const RunRecord& run) { return run.steps.empty() ? 0 : static
 // What to look at next of what was found.
 std::string next_text(const RunRecord& run, const RunDiagnosis& diagnosis) {
   for (const Cause& cause : diagnosis.found) {
-    if (cause.sign.note || cause.shown.responses.empty()) continue;
-    const Witness& w = cause.shown.responses[0];
+    if (cause.sign.note || cause.shown.empty()) continue;
+    const Witness& w = cause.shown[0];
     return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", w.step, " --problem ",
                printable(w.problem, 60), " --sample ", w.sample, " --show\n");
   }
@@ -255,22 +236,6 @@ OrderedJson step_json(double step) {
   return std::isfinite(step) ? OrderedJson(static_cast<int64_t>(step)) : OrderedJson(nullptr);
 }
 
-OrderedJson json_of(const Shown& shown) {
-  OrderedJson json = {{"problems", OrderedJson::array()}, {"responses", OrderedJson::array()}};
-  for (const ProblemCount& p : shown.problems) {
-    json["problems"].push_back({{"problem", p.problem}, {"shown", p.shown}, {"stored", p.stored}});
-  }
-  for (const Witness& w : shown.responses) {
-    json["responses"].push_back({{"step", w.step},
-                                 {"problem", w.problem},
-                                 {"sample", w.sample},
-                                 {"tokens", w.tokens},
-                                 {"what", w.what},
-                                 {"text", w.text}});
-  }
-  return json;
-}
-
 OrderedJson json_of(const RunRecord& run, const Cause& cause) {
   const FoundSign& sign = cause.sign;
   OrderedJson row = {{"cause", sign.row->title},
@@ -284,7 +249,15 @@ OrderedJson json_of(const RunRecord& run, const Cause& cause) {
   for (const Evidence& e : cause.evidence) {
     row["evidence"].push_back({{"metric", e.key}, {"before", e.before}, {"after", e.after}});
   }
-  row.update(json_of(cause.shown));
+  row["responses"] = OrderedJson::array();
+  for (const Witness& w : cause.shown) {
+    row["responses"].push_back({{"step", w.step},
+                                {"problem", w.problem},
+                                {"sample", w.sample},
+                                {"tokens", w.tokens},
+                                {"what", w.what},
+                                {"text", w.text}});
+  }
   row["try"] = OrderedJson::array();
   for (const std::string& text : sign.row->tries) {
     const Remedy r = remedy_of(text);

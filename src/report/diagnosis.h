@@ -22,20 +22,11 @@ struct Witness {
   int64_t step = 0, sample = 0, tokens = -1;
   std::string problem, what, text;  // what: in words; text: the end of the response
 };
-struct ProblemCount {
-  std::string problem;
-  int64_t shown = 0, stored = 0;  // responses that show the sign, of those that were stored
-};
-struct Shown {
-  std::vector<Witness> responses;      // the latest, at most three
-  std::vector<ProblemCount> problems;  // most often first, at most five
-};
-
 struct Cause {
   FoundSign sign;
   bool always = false;  // it stands since the first step: that explains no fall
   std::vector<Evidence> evidence;
-  Shown shown;
+  std::vector<Witness> shown;  // the latest, at most three
 };
 
 struct RunDiagnosis {

@@ -161,9 +161,8 @@ TEST_F(causes, every_sign_of_the_table_is_named_where_it_alone_is_planted_and_si
     EXPECT_FALSE(first.sign.what.empty()) << cause.title;
     EXPECT_FALSE(first.evidence.empty()) << cause.title;
     if (cause.respond) {
-      ASSERT_FALSE(first.shown.responses.empty()) << cause.title;
-      ASSERT_FALSE(first.shown.problems.empty()) << cause.title;
-      EXPECT_GE(first.shown.responses[0].step, kFrom) << cause.title;
+      ASSERT_FALSE(first.shown.empty()) << cause.title;
+      EXPECT_GE(first.shown[0].step, kFrom) << cause.title;
     }
   }
   for (const SignRow& row : sign_rows()) {

@@ -33,6 +33,6 @@ cut = causes("cut", "--train.steps", 3, "--rollout.response_length", 4)
 check("Length clipping" in found(cut), f"a limit of 4 tokens is found: {found(cut)}")
 clip = next(c for c in cut["causes"] if c["cause"] == "Length clipping")
 check(clip["since"] == 1 and clip["from_the_start"], "since the first step")
-check(all("no end" in r["what"] and r["tokens"] == 4 for r in clip["responses"]) and clip["problems"], "by responses and problems")
+check(all("no end" in r["what"] and r["tokens"] == 4 for r in clip["responses"]) and clip["responses"], "by responses")
 text = ucas("diagnose", path("cut")).stdout
 check("--rollout.response_length (now 4): raise it" in text, "what to try names the value that is set")

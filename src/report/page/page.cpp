@@ -35,20 +35,12 @@ std::string env_values(const std::vector<RunRecord>& runs, const std::string& ke
   return join(values, ", ");
 }
 
-std::string list_with_and(const std::vector<std::string>& items) {
-  if (items.size() < 2) return items.empty() ? "" : items[0];
-  return str(join({items.begin(), items.end() - 1}, ", "), " and ", items.back());
-}
-
 std::string own_title(const std::vector<RunGroup>& groups) {
   std::vector<std::string> trained, other;
   for (const RunGroup& group : groups) (group.trained ? trained : other).push_back(group.title);
-  if (std::max(trained.size(), other.size()) > kMostNamed) {
-    return trained.empty() ? str("Evaluation of ", other.size(), " models")
-                           : str(trained.size(), " trained groups, side by side");
-  }
-  if (trained.empty()) return "Evaluation of " + list_with_and(other);
-  return list_with_and(trained) + (trained.size() > 1 ? ", side by side" : "");
+  const std::vector<std::string>& named = trained.empty() ? other : trained;
+  const std::string names = named.size() > kMostNamed ? many(std::ssize(named), "model") : join(named, ", ");
+  return trained.empty() ? "Evaluation of " + names : names;
 }
 
 // "2026-01-31T12:00:00Z" -> "2026-01-31 12:00 UTC"; anything else as it is.
@@ -167,16 +159,8 @@ void add_sources(PageParts& page, bool no_tokens) {
 }
 
 OrderedJson head_of(const std::vector<RunRecord>& runs, const PageParts& page) {
-  OrderedJson methods = OrderedJson::array();
-  const bool many = page.groups.size() > 2 * kMostNamed;
-  for (size_t g = 0; g < page.groups.size() && !many; ++g) {
-    methods.push_back({{"more", g > 0}, {"method", page.groups[g].title}});
-  }
   return {{"title", page.title},
           {"about", env_values(runs, "about")},
-          {"compared", true},
-          {"methods", methods},
-          {"compared_many", many ? str(page.groups.size(), " groups, see the table") : ""},
           {"facts", Facts(runs).list(page.groups)},
           {"sections", page.sections}};
 }

@@ -66,7 +66,7 @@ OrderedJson forest_picture(const ResultTable& summary, const std::vector<RunGrou
     const Contrast& c = d.contrast;
     const std::string p = p_text(c.p_holm);
     Bar bar{str(groups[d.to].title, ", ", d.metric),
-            typeset(" " + change_text(c.change.value, true)).substr(1),
+            change_text(c.change.value, true),
             p == "-" ? "not estimable" : str(p.starts_with('<') ? "p " : "p = ", p),
             groups[d.to].color,
             100 * c.change.value,
@@ -148,7 +148,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
   for (const Difference& d : summary.differences) {
     const char* mark = !d.contrast.significant ? "level" : d.contrast.change.value > 0 ? "up" : "down";
     significant += d.contrast.significant;
-    findings.push_back({{"mark", mark}, {"sentence", typeset(d.sentence)}});
+    findings.push_back({{"mark", mark}, {"sentence", d.sentence}});
   }
   const bool several =
       std::ranges::any_of(summary.rows, [](const SummaryRow& row) { return row.group->runs.size() > 1; });
