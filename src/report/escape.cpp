@@ -106,11 +106,8 @@ std::string visible_text(std::string_view text, size_t limit) {
 }
 
 std::string script_json(std::string_view json) {
-  constexpr std::pair<std::string_view, const char*> kEscaped[] = {{"<", "\\u003c"},
-                                                                   {">", "\\u003e"},
-                                                                   {"&", "\\u0026"},
-                                                                   {"\xe2\x80\xa8", "\\u2028"},
-                                                                   {"\xe2\x80\xa9", "\\u2029"}};
+  constexpr std::pair<std::string_view, const char*> kEscaped[] = {
+      {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};
   std::string out;
   out.reserve(json.size());
   while (!json.empty()) {

@@ -38,7 +38,7 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   write_report(runs, file, "A synthetic demo");
   std::string html = read_file(file);
   EXPECT_LT(html.size(), 10u << 20);
-  for (const char* id : {"results", "alarms", "curves", "responses", "tokens", "time", "settings", "sources"}) {
+  for (const char* id : {"results", "alarms", "curves", "responses", "tokens", "settings", "sources"}) {
     EXPECT_EQ(count(html, str("<section id=\"", id, "\"")), 1u) << id;
   }
   for (const char* word : {" src=", "@import", "url(", "fetch(", "XMLHttpRequest", "<link", "https://"}) {
@@ -171,7 +171,6 @@ TEST_F(report, absent_parts_are_left_out_and_named) {
   write_file(path_join(root_, "steps.jsonl"), "{\"training/global_step\":1,\"critic/score/mean\":0.25}\n");
   std::string html = report_html({root_}, "");
   EXPECT_EQ(count(html, "<section id=\"responses\""), 0u);
-  EXPECT_EQ(count(html, "<section id=\"time\""), 0u);
   EXPECT_EQ(count(html, "<section id=\"tokens\""), 0u);
   EXPECT_NE(html.find("so there is no token explorer."), std::string::npos);
   EXPECT_NE(html.find("hold no evaluation"), std::string::npos);

@@ -124,6 +124,9 @@ constexpr PanelRow kPanelRows[] = {
     {"Cost", &metric::perf_mfu_actor},
     {"Cost", &metric::perf_mfu_rollout},
     {"Cost", &metric::timing_step},
+    {"Cost", &metric::timing_gen},
+    {"Cost", &metric::timing_update_actor},
+    {"Cost", &metric::timing_testing},
     {"Cost", &metric::perf_cpu_memory_used_gb},
 };
 

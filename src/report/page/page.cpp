@@ -1,9 +1,10 @@
-#include "report/page/page.h"
+#include "report/report.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "report/alarms.h"
@@ -167,7 +168,9 @@ OrderedJson head_of(const std::vector<RunRecord>& runs, const PageParts& page) {
 
 }  // namespace
 
-std::string page_html(const std::vector<RunRecord>& runs, const std::string& title) {
+std::string report_html(const std::vector<std::string>& paths, const std::string& title) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
   PageParts page;
   page.groups = group_runs(runs);
   page.summaries = results_of(page.groups);
@@ -179,7 +182,6 @@ std::string page_html(const std::vector<RunRecord>& runs, const std::string& tit
   page.add("tokens", "Tokens", true, tokens.html, kTokensLead);
   add_curves(page, curves_page(page.groups, kChartBudget));
   page.add("responses", "Responses", true, responses_html(page.groups));
-  page.add("time", "Time", false, time_html(page.groups));
   page.add("settings", "Settings", false, settings_html(page.groups));
   add_sources(page, tokens.html.empty());
   const std::string main = render("main.html", head_of(runs, page));
@@ -193,6 +195,13 @@ std::string page_html(const std::vector<RunRecord>& runs, const std::string& tit
                  {"main", main},
                  {"token_data", token_data},
                  {"script", str(asset("report.js"), asset("explorer.js"))}});
+}
+
+size_t write_report(const std::vector<std::string>& runs, const std::string& out_file, const std::string& title) {
+  if (runs.empty()) throw Error(ErrorKind::usage, "no run directory given, expected at least one");
+  const std::string html = report_html(runs, title);
+  write_output(out_file, html);
+  return html.size();
 }
 
 }  // namespace ucas

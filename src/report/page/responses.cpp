@@ -1,4 +1,4 @@
-#include "report/page/page.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,6 @@
 
 #include "base/str.h"
 #include "report/escape.h"
-#include "report/page/template.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "report/page/page.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include "report/benchmarks.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
-#include "report/page/template.h"
 #include "report/svg/svg_chart.h"
 #include "report/trend.h"
 

@@ -1,17 +1,13 @@
 #include "report/page/template.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "core/metrics.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -96,46 +92,6 @@ std::string render(const Table& table) {
 
 namespace {
 
-constexpr std::array kPhases = {
-    &metric::timing_gen,     &metric::timing_reward, &metric::timing_old_log_prob,  &metric::timing_ref,
-    &metric::timing_values,  &metric::timing_adv,    &metric::timing_update_critic, &metric::timing_update_actor,
-    &metric::timing_testing, &metric::timing_prm,    &metric::timing_teacher};
-constexpr size_t kOther = kPhases.size();  // what a step holds beyond them
-
-const char* title_of_phase(size_t p) { return p == kOther ? "other" : kPhases[p]->title; }
-
-struct StepSeconds {
-  const RunGroup* group = nullptr;
-  std::array<double, kOther + 1> seconds{};  // a step
-  int64_t steps = 0;
-  double total = 0;  // of all steps and runs
-  double step() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
-};
-
-// Seconds a phase per step, averaged over all steps and runs of the group.
-StepSeconds seconds_of(const RunGroup& group) {
-  StepSeconds of{&group};
-  for (const RunRecord* run : group.runs) {
-    const auto* whole = run->steps.find(metric::timing_step.key);
-    for (size_t i = 0; whole && i < whole->size(); ++i) {
-      if (std::isnan((*whole)[i])) continue;
-      of.total += (*whole)[i];
-      if (run->steps.step[i] < 1) continue;  // the validation before the first step
-      ++of.steps;
-      double named = 0;
-      for (size_t p = 0; p < kOther; ++p) {
-        const auto* values = run->steps.find(kPhases[p]->key);
-        if (!values || std::isnan((*values)[i])) continue;
-        of.seconds[p] += (*values)[i];
-        named += (*values)[i];
-      }
-      of.seconds.back() += std::max(0.0, (*whole)[i] - named);
-    }
-  }
-  for (double& value : of.seconds) value /= std::max<double>(1, static_cast<double>(of.steps));
-  return of;
-}
-
 // The distinct values of one setting among the runs of a group.
 std::string setting_values(const RunGroup& group, const std::string& key) {
   std::vector<std::string> values;
@@ -156,30 +112,6 @@ Cell value_cell(const SummaryCell& value, bool share, bool with_interval) {
   Cell cell = value.shown(share).with(&Cell::strong, true);
   cell.bounded = with_interval && value.interval.bounded();
   return cell;
-}
-
-std::string time_html(const std::vector<RunGroup>& groups) {
-  std::vector<StepSeconds> columns;
-  for (const RunGroup& group : groups) columns.push_back(seconds_of(group));
-  std::erase_if(columns, [](const StepSeconds& column) { return column.steps == 0; });
-  if (columns.empty()) return "";
-  Table table{.head = {"seconds a step"}, .kind = "plain"};
-  for (const StepSeconds& column : columns) table.head.push_back(name_cell(*column.group));
-  for (size_t p = 0; p <= kOther; ++p) {
-    if (std::ranges::all_of(columns, [&](const StepSeconds& column) { return column.seconds[p] <= 0; })) continue;
-    std::vector<Cell> row = {title_of_phase(p)};
-    for (const StepSeconds& column : columns) row.push_back(Cell::decimal(column.seconds[p], 3));
-    table.add(std::move(row));
-  }
-  std::vector<Cell> step = {Cell("step").with(&Cell::strong, true)}, all = {"all steps"};
-  for (const StepSeconds& column : columns) {
-    const size_t runs = column.group->runs.size();
-    step.push_back(Cell::decimal(column.step(), 3).with(&Cell::strong, true));
-    all.emplace_back(human_seconds(column.total) + (runs > 1 ? str(" in ", runs, " runs") : ""));
-  }
-  table.add(std::move(step));
-  table.add(std::move(all));
-  return render(table);
 }
 
 std::string settings_html(const std::vector<RunGroup>& groups) {
