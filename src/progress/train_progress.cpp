@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -40,6 +41,13 @@ constexpr ShownNumber kNumbers[] = {{"loss", metric::sft_loss.key, 4},
                                     {"mismatch", metric::rollout_logprob_diff_max.key, 6},
                                     {"val", metric::val_accuracy.key, 3}};
 
+// Signs that matter, as of now.
+std::vector<FoundSign> standing(const StepTable& steps) {
+  std::vector<FoundSign> found = find_signs(steps).found;
+  std::erase_if(found, [](const FoundSign& sign) { return sign.note; });
+  return found;
+}
+
 }  // namespace
 
 void TrainView::begin(const TrainStart& start, double now) {
@@ -54,7 +62,7 @@ void TrainView::begin(const TrainStart& start, double now) {
   } catch (const Error&) {
     steps_ = {};
   }
-  look();
+  alarms_ = standing(steps_);
 }
 
 void TrainView::add(int64_t step, StepRow metrics, const TrainSample* sample, double now) {
@@ -67,7 +75,7 @@ void TrainView::add(int64_t step, StepRow metrics, const TrainSample* sample, do
     if (!std::isfinite(value)) steps_.not_finite.emplace_back(key, static_cast<double>(step));
   }
   for (auto& [key, column] : steps_.column) column.resize(before + 1, kUnknown);
-  look();
+  alarms_ = standing(steps_);
   if (sample != nullptr) sample_ = *sample;
   if (step == 0) finished_.clear();  // the validation before training says nothing about the pace of steps
   step_ = step;
@@ -78,13 +86,8 @@ void TrainView::add(int64_t step, StepRow metrics, const TrainSample* sample, do
   if (finished_.size() > kRecent + 1) finished_.erase(finished_.begin());
 }
 
-void TrainView::look() {
-  alarms_ = find_signs(steps_).found;
-  std::erase_if(alarms_, [](const FoundSign& sign) { return sign.note; });
-}
-
 std::string TrainView::numbers() const {
-  std::string text;
+  std::string text = by_prompts() ? str("  step ", grouped(step_)) : "";
   for (const auto& [words, key, digits] : kNumbers) {
     const KnownSteps known = series_of(steps_, key);
     if (known.size() == 0) continue;
@@ -97,6 +100,12 @@ std::string TrainView::numbers() const {
 void TrainView::list_alarms() const {
   for (const FoundSign& sign : alarms_) {
     log(str("alarm  ", sign.row->title, ": ", sign.what, ". ", sign.advice()));
+  }
+  const KnownSteps known = series_of(steps_, metric::val_accuracy.key);
+  const bool several = known.size() > 1 && known.step[0] == 0;
+  if (several && known.value[0] > std::ranges::max(std::span(known.value).subspan(1))) {
+    log(str("step 0 was best: validation accuracy was ", percent(known.value[0]),
+            " before training, and no later one reached it"));
   }
 }
 
@@ -279,18 +288,14 @@ class Dashboard final : public TrainObserver {
   LogSink before_;
 };
 
-const std::pair<const char*, ProgressMode> kModes[] = {{"auto", ProgressMode::automatic},
-                                                       {"plain", ProgressMode::plain},
-                                                       {"dashboard", ProgressMode::dashboard},
-                                                       {"none", ProgressMode::none}};
+constexpr const char* kModes[] = {"auto", "plain", "dashboard", "none"};  // in order of ProgressMode
 
 }  // namespace
 
 ProgressMode parse_progress_mode(const std::string& word) {
   if (word.empty()) return ProgressMode::automatic;
-  for (const auto& [name, mode] : kModes) {
-    if (word == name) return mode;
-  }
+  const auto* mode = std::ranges::find(kModes, word);
+  if (mode != std::end(kModes)) return static_cast<ProgressMode>(mode - kModes);
   throw Error(ErrorKind::usage, str("--progress ", printable(word), ": expected auto, plain, dashboard or none"));
 }
 

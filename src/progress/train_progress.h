@@ -47,7 +47,6 @@ class TrainView {
 
  private:
   bool by_prompts() const { return start_.total_prompts > 0; }  // then the number of steps is unknown
-  void look();
   InkedLine progress(size_t width, bool utf8, double now) const;
   InkedLine curves(size_t width, bool utf8) const;
   InkedLine alarm() const;

@@ -278,6 +278,33 @@ TEST(train_progress, an_alarm_that_ended_is_said_when_it_ends) {
   EXPECT_TRUE(lines[3].starts_with("alarm  Unparseable answers: ")) << lines[3];
 }
 
+// The last lines of a run whose validations are these, at steps 0, 4, 8 ..
+std::vector<std::string> last_lines(const std::vector<double>& validations) {
+  std::vector<std::string> lines;
+  LogSink before = set_log_sink([&](LogLevel, const std::string& text) { lines.push_back(text); });
+  auto observer = make_train_observer(ProgressMode::plain);
+  observer->begin({"DAPO", "runs/none", 0, 4 * std::ssize(validations)});
+  for (size_t i = 0; i < validations.size(); ++i) {
+    const Metrics row = {{"val-core/test/acc/mean@1", validations[i]}, {"val-aux/test/problems", 80}};
+    observer->step(4 * static_cast<int64_t>(i), row, nullptr);
+  }
+  observer->end();
+  set_log_sink(std::move(before));
+  return lines;
+}
+
+TEST(train_progress, a_validation_below_where_it_began_is_an_alarm_with_its_step_and_step_0_is_said_to_be_best) {
+  for (const std::vector<double>& fallen : {std::vector{0.5, 0.25, 0.25}, {0.538, 0.3, 0.4, 0.25, 0.3, 0.212}}) {
+    const std::vector<std::string> lines = last_lines(fallen);
+    const auto alarm =
+        std::ranges::find_if(lines, [](const auto& line) { return line.starts_with("alarm  Validation fell from"); });
+    ASSERT_NE(alarm, lines.end()) << join(lines, "\n");
+    EXPECT_NE(lines[lines.size() - 2].find("since step 4"), std::string::npos) << join(lines, "\n");
+    EXPECT_TRUE(lines.back().starts_with("step 0 was best: validation accuracy was 5")) << lines.back();
+  }
+  EXPECT_FALSE(last_lines({0.25, 0.5, 0.75}).back().starts_with("step 0"));
+}
+
 // No line comes within five seconds; the last one comes all the same.
 TEST(train_progress, a_run_of_a_moment_says_reward_and_accuracy_of_its_last_step) {
   std::vector<std::string> lines;

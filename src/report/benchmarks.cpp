@@ -36,7 +36,7 @@ std::string stops_of(const AskedSet& set) { return printable(join(set.stop_texts
 
 }  // namespace
 
-std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data) {
+std::vector<Table> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<std::string> columns;
   std::map<std::string, int64_t> problems;
   BenchmarkMetrics metrics;
@@ -58,47 +58,31 @@ std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups
   if (metrics.greedy) names.push_back("greedy");
   if (metrics.mean > 0) names.push_back(str("mean@", metrics.mean));
   if (metrics.pass > 1) names.push_back(str("pass@", metrics.pass));
-  std::vector<BenchmarkTable> tables;
+  std::vector<Table> tables;
   for (const std::string& metric : names) {
-    BenchmarkTable table{metric, columns, {}, {}};
-    for (const std::string& column : columns) table.problems.push_back(problems[column]);
+    Table table{.head = {""},
+                .caption = str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"),
+                .kind = "plain benchmarks"};
+    for (const std::string& column : columns) {
+      Cell head = column;
+      if (problems[column] > 0) head.below = grouped(problems[column]);
+      if (column == kMacro) head.about = "mean of the benchmarks, each counting the same";
+      if (column == kMicro) head.about = "over all problems, each counting the same";
+      table.head.push_back(std::move(head));
+    }
     for (const RunGroup& group : groups) {
-      SummaryRow row{&group, {}};
+      std::vector<Cell> row = {name_cell(group)};
       bool any = false;
       for (const std::string& column : columns) {
-        row.cells.push_back(measured(group, data, metric, column == kMicro ? "" : column));
-        any |= !row.cells.back().values.empty();
+        const SummaryCell cell = measured(group, data, metric, column == kMicro ? "" : column);
+        row.push_back(value_cell(cell, true, true));
+        any |= !cell.values.empty();
       }
-      if (any) table.rows.push_back(std::move(row));
+      if (any) table.add(std::move(row));
     }
     tables.push_back(std::move(table));
   }
   return tables;
-}
-
-std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::string out;
-  for (const BenchmarkTable& benchmarks : benchmark_tables(groups, data)) {
-    const std::string& metric = benchmarks.metric;
-    Table table{.head = {""},
-                .caption = str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"),
-                .kind = "plain benchmarks"};
-    for (size_t c = 0; c < benchmarks.columns.size(); ++c) {
-      const std::string& name = benchmarks.columns[c];
-      Cell head = name;
-      if (benchmarks.problems[c] > 0) head.below = grouped(benchmarks.problems[c]);
-      if (name == kMacro) head.about = "mean of the benchmarks, each counting the same";
-      if (name == kMicro) head.about = "over all problems, each counting the same";
-      table.head.push_back(std::move(head));
-    }
-    for (const SummaryRow& row : benchmarks.rows) {
-      std::vector<Cell> line = {name_cell(*row.group)};
-      for (const SummaryCell& cell : row.cells) line.push_back(value_cell(cell, true, true));
-      table.add(std::move(line));
-    }
-    out += render(table);
-  }
-  return out;
 }
 
 std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, const std::string& data) {

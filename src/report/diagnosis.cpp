@@ -293,8 +293,11 @@ std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std:
 }
 
 const Trend* RunDiagnosis::fallen() const {
-  const auto found = std::ranges::find(trends, Course::fell, &Trend::course);
-  return found == trends.end() ? nullptr : &*found;
+  const Trend* first = nullptr;
+  for (const Trend& trend : trends) {
+    if (trend.course == Course::fell && (first == nullptr || trend.since < first->since)) first = &trend;
+  }
+  return first;
 }
 
 RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored) {

@@ -35,7 +35,7 @@ struct RunDiagnosis {
                               // the first step; what began later; notes
   std::vector<const SignRow*> quiet, blind;
   std::vector<std::string> remarks;
-  const Trend* fallen() const;  // the first of the trends that fell
+  const Trend* fallen() const;  // the trend that fell first
 };
 
 // Stored responses of at most 100 steps, the last ten among them and the others spread over the run.

@@ -255,6 +255,34 @@ TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   EXPECT_EQ(signs.found[0].what, "validation accuracy fell from 50.0 % (its best, at step 0) to 25.0 %, since step 10");
 }
 
+TEST(trend_of, scatter_hides_no_validation_below_where_it_began) {
+  StepTable table;
+  table.step = {0, 4, 8, 12, 16};
+  table.column["val-core/small/acc/mean@1"] = {0.5, 0.4, 0.25, 0.3, 0.25};
+  table.column["val-aux/small/problems"] = {80, 80, 80, 80, 80};
+  const Trend trend = trend_of(table, "val-core/*/acc/mean@1");
+  EXPECT_EQ(trend.course, Course::fell);
+  EXPECT_EQ(trend.since, 8);
+  EXPECT_EQ(trend.best_step, 0);
+}
+
+TEST_F(causes, a_fall_begins_at_the_first_low_validation_and_what_came_later_is_a_consequence) {
+  RunRecord run;
+  for (int step = 0; step <= 16; ++step) {
+    run.steps.step.push_back(step);
+    run.steps.column["critic/score/mean"].push_back(step == 0 ? kUnknown : step < 12 ? 0.5 : 0.1);
+    run.steps.column["train/dead_groups"].push_back(step == 0 ? kUnknown : step < 6 ? 0.1 : 1);
+    run.steps.column["val-core/small/acc/mean@1"].push_back(step % 4 != 0 ? kUnknown : step == 0 ? 0.5 : 0.25);
+    run.steps.column["val-aux/small/problems"].push_back(step % 4 != 0 ? kUnknown : 80);
+  }
+  const RunDiagnosis found = diagnose_run(run, {});
+  ASSERT_NE(found.fallen(), nullptr);
+  EXPECT_EQ(found.fallen()->since, 4);
+  EXPECT_EQ(titles(found), (std::vector<std::string>{"Validation fell", "Dead groups"}));
+  EXPECT_NE(diagnosis_text(run, found).find("2 steps after the fall began"), std::string::npos)
+      << diagnosis_text(run, found);
+}
+
 TEST(trend_of, scatter_alone_is_flat_and_a_fall_says_its_best_and_its_step) {
   StepTable table;
   for (int i = 0; i < 30; ++i) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "compare/groups.h"
 #include "report/page/curves.h"
 #include "support/program.h"
 #include "support/synthetic_run.h"
@@ -66,6 +68,41 @@ TEST_F(report, differences_are_a_forest_plot_with_the_numbers_of_the_comparison)
   EXPECT_NE(plot.find(">UCAS, mean@16<"), std::string::npos) << plot;
   EXPECT_NE(plot.find("p "), std::string::npos) << plot;
   EXPECT_NE(html.find("<h4>Differences from DAPO</h4>"), std::string::npos);
+}
+
+TEST_F(report, an_evaluation_of_a_runs_checkpoint_belongs_to_the_run) {
+  SyntheticRun base, trained;
+  base.label = "base";
+  trained.method = "dapo";
+  const std::string untrained = write_synthetic_run(path_join(root_, "eval/base"), base);
+  const std::string run = write_synthetic_run(path_join(root_, "runs/dapo"), trained);
+  const std::string alone = path_join(root_, "eval/dapo"), checkpoint = path_join(run, "checkpoints/step-0000024");
+  make_directories(alone);
+  std::filesystem::rename(path_join(run, "eval"), path_join(alone, "eval"));
+  write_file(path_join(alone, "env.json"), "{\"label\": \"dapo\"}");
+  make_directories(checkpoint);
+  write_file(path_join(checkpoint, "config.json"), "{}");
+  write_file(path_join(checkpoint, "model.safetensors"), "weights");
+  std::string files;
+  for (const ModelFile& file : hash_model_files(checkpoint)) {
+    files += str(files.empty() ? "" : ", ", "{\"name\": \"", file.name, "\", \"size\": ", file.size, ", \"sha256\": \"",
+                 file.sha256, "\"}");
+  }
+  for (const std::string& name : list_directory(path_join(alone, "eval"))) {
+    const std::string path = path_join(path_join(alone, "eval"), name);
+    if (!name.ends_with(".json")) continue;
+    write_file(path, str("{\"asked\": {\"ucas\": \"0.2.0\", \"grader_version\": 4, \"keys\": \"problem\", \"dtype\": "
+                         "\"f32\", \"truncated\": \"grade\", \"sets\": [], \"model_files\": [",
+                         files, "]}, ", read_file(path).substr(1)));
+  }
+  const std::vector<std::string> paths = {untrained, run, alone};
+  EXPECT_NE(report_html(paths, "").find("<h4>Differences from base</h4>"), std::string::npos);
+  const std::vector<RunRecord> runs = read_runs(paths);
+  ASSERT_EQ(group_runs(runs).size(), 2u) << "a model is listed once";
+  ASSERT_EQ(runs[1].evaluations.size(), 1u);
+  EXPECT_EQ(runs[1].evaluations[0].step, 24);
+  write_file(path_join(checkpoint, "model.safetensors"), "Weights");
+  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights stands alone";
 }
 
 TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {

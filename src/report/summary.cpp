@@ -228,8 +228,7 @@ std::string summary_table(const std::vector<ResultTable>& summaries, size_t widt
 }
 
 std::string summary_table(const std::vector<std::string>& paths, size_t width) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const std::vector<RunRecord> runs = read_runs(paths);
   std::vector<RunGroup> groups = group_runs(runs);
   std::vector<ResultTable> summaries = results_of(groups);
   return summaries.empty() ? "no evaluation in these runs\n" : summary_table(summaries, width);

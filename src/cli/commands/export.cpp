@@ -71,13 +71,6 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
                             : "no whole checkpoint yet"));
 }
 
-// An evaluation of exactly these files.
-bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
-  return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
-           return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
-         });
-}
-
 std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::vector<std::string>& others,
                                              const std::vector<ModelFile>& files) {
   std::vector<EvaluatedWeights> found;

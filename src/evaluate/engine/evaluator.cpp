@@ -22,8 +22,7 @@ constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
 // Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
 class EvaluationProgress {
  public:
-  // `longest`: tokens of a response at most.
-  EvaluationProgress(const EvalInput& input, int64_t total, int64_t longest) : total_(total), longest_(longest) {
+  EvaluationProgress(const EvalInput& input, int64_t total) {
     if (!input.show_progress) return;
     progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
   }
@@ -34,7 +33,7 @@ class EvaluationProgress {
   }
   void token() {
     if (++streamed_ % 64 != 0 || !progress_) return;
-    progress_->update(done_by_tokens(), note());
+    progress_->update(ended_, note());
   }
   void ended(const std::string& source, int64_t tokens) {
     ++ended_;
@@ -59,17 +58,9 @@ class EvaluationProgress {
     std::string name;
     int64_t total = 0, ended = 0, tokens = 0;
   };
-  // Progress in responses, told by tokens, since sampled responses end late and all at once: those that go on are taken
-  // to get as long as those that ended, at most their limit where none has.
-  int64_t done_by_tokens() const {
-    const double length =
-        ended_ > 0 ? static_cast<double>(tokens_) / static_cast<double>(ended_) : static_cast<double>(longest_);
-    const auto done = static_cast<int64_t>(static_cast<double>(streamed_) / std::max(length, 1.0));
-    return std::max(ended_, std::min(done, total_ - 1));
-  }
   // Of the source that is being worked on: jobs are served in order.
   std::string note() const {
-    const std::string tokens = str(grouped(ended_), " ended, ", grouped(streamed_), " tokens");
+    const std::string tokens = str(grouped(streamed_), " tokens");
     if (sources_.size() < 2) return tokens;
     for (const Source& s : sources_) {
       if (s.ended == s.total) continue;
@@ -84,7 +75,7 @@ class EvaluationProgress {
   std::optional<Progress> progress_;
   std::vector<Source> sources_;
   std::map<std::string, size_t> place_;
-  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0, total_, longest_;
+  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0;
   double began_ = now_seconds();
 };
 
@@ -176,7 +167,7 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   say_work(missing);
   say_found(missing);
   if (missing > 0) {
-    EvaluationProgress progress(input_, missing, config_.max_tokens);
+    EvaluationProgress progress(input_, missing);
     for (size_t i : to_choose_) progress.expect(input_.problems[i].source, 1);
     for (const ResponseJob& job : jobs_) progress.expect(input_.problems[job.problem].source, job.count);
     if (!to_choose_.empty()) {

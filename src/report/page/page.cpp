@@ -44,12 +44,6 @@ std::string own_title(const std::vector<RunGroup>& groups) {
   return trained.empty() ? "Evaluation of " + names : names;
 }
 
-// "2026-01-31T12:00:00Z" -> "2026-01-31 12:00 UTC"; anything else as it is.
-std::string readable_time(const std::string& text) {
-  bool iso = text.size() == 20 && text[10] == 'T' && text[13] == ':' && text.back() == 'Z';
-  return iso ? str(text.substr(0, 10), " ", text.substr(11, 5), " UTC") : text;
-}
-
 struct PageParts {
   std::vector<RunGroup> groups;
   std::vector<ResultTable> summaries;
@@ -65,57 +59,41 @@ struct PageParts {
   }
 };
 
-class Facts {
- public:
-  explicit Facts(const std::vector<RunRecord>& runs) : runs_(runs) {}
-
-  OrderedJson list(const std::vector<RunGroup>& groups) {
-    std::set<int64_t> seeds;
-    double steps = 0;
-    for (const RunGroup& group : groups) {
-      for (const RunRecord* run : group.runs) {
-        if (run->seed >= 0) seeds.insert(run->seed);
-        if (!run->steps.empty()) steps = std::max(steps, run->steps.step.back());
-      }
+OrderedJson facts_of(const std::vector<RunRecord>& runs, const std::vector<RunGroup>& groups) {
+  OrderedJson facts = OrderedJson::array();
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) facts.push_back({{"name", name}, {"value", value}});
+  };
+  std::set<int64_t> seeds;
+  double steps = 0;
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      if (run->seed >= 0) seeds.insert(run->seed);
+      if (!run->steps.empty()) steps = std::max(steps, run->steps.step.back());
     }
-    std::vector<std::string> seed_texts, started;
-    for (int64_t seed : seeds) seed_texts.push_back(str(seed));
-    for (const RunRecord& run : runs_) {
-      if (!run.environment("started").empty()) started.push_back(run.environment("started"));
-    }
-    add(seeds.size() == 1 ? "Seed" : "Seeds", join(seed_texts, ", "));
-    add("Training", steps > 0 ? str(grouped(static_cast<int64_t>(steps)), " steps") : "");
-    add("Model", of("model", 2));
-    add("Parameters", parameters());
-    add("Data", of("data", 1));
-    add("Device", machine());
-    if (!of("isa").empty()) add("Instruction set", of("isa"), of("isa_reason"));
-    const std::string version = of("version"), torch = of("torch");
-    if (!version.empty()) add("Version", str("ucas ", version, torch.empty() ? "" : ", LibTorch ", torch));
-    add("Resumed with changes", of("remarks"));
-    if (!started.empty()) add("Started", readable_time(*std::ranges::min_element(started)));
-    return facts_;
   }
-
- private:
-  std::string of(const char* key, int path_parts = 0) const { return env_values(runs_, key, path_parts); }
-  void add(const char* name, const std::string& value, const std::string& small = "") {
-    if (!value.empty()) facts_.push_back({{"name", name}, {"value", value}, {"small", small}});
+  std::vector<std::string> seed_texts;
+  for (int64_t seed : seeds) seed_texts.push_back(str(seed));
+  add(seeds.size() == 1 ? "Seed" : "Seeds", join(seed_texts, ", "));
+  add("Training", steps > 0 ? str(grouped(static_cast<int64_t>(steps)), " steps") : "");
+  struct Fact {
+    const char *name, *key;
+    int path_parts;
+  };
+  for (const auto& [name, key, parts] : {Fact{"Model", "model", 2},
+                                         {"Parameters", "parameters", 0},
+                                         {"Data", "data", 1},
+                                         {"Device", "device", 0},
+                                         {"Threads", "threads", 0},
+                                         {"Instruction set", "isa", 0},
+                                         {"Version of ucas", "version", 0},
+                                         {"LibTorch", "torch", 0},
+                                         {"Resumed with changes", "remarks", 0},
+                                         {"Started", "started", 0}}) {
+    add(name, env_values(runs, key, parts));
   }
-  std::string parameters() const {
-    const std::string text = of("parameters");
-    const bool whole = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos && text.size() < 16;
-    return whole ? grouped(std::stoll(text)) : text;
-  }
-  std::string machine() const {
-    const std::string device = of("device"), threads = of("threads");
-    if (threads.empty()) return device;
-    return str(device, device.empty() ? "" : ", ", threads, threads == "1" ? " thread" : " threads");
-  }
-
-  const std::vector<RunRecord>& runs_;
-  OrderedJson facts_ = OrderedJson::array();
-};
+  return facts;
+}
 
 void add_alarms(PageParts& page) {
   OrderedJson rows = OrderedJson::array();
@@ -162,15 +140,14 @@ void add_sources(PageParts& page, bool no_tokens) {
 OrderedJson head_of(const std::vector<RunRecord>& runs, const PageParts& page) {
   return {{"title", page.title},
           {"about", env_values(runs, "about")},
-          {"facts", Facts(runs).list(page.groups)},
+          {"facts", facts_of(runs, page.groups)},
           {"sections", page.sections}};
 }
 
 }  // namespace
 
 std::string report_html(const std::vector<std::string>& paths, const std::string& title) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const std::vector<RunRecord> runs = read_runs(paths);
   PageParts page;
   page.groups = group_runs(runs);
   page.summaries = results_of(page.groups);

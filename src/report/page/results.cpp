@@ -158,6 +158,8 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
           "0.05 (",
           family_text(summary.comparisons, kShownLevel), ").");
   const size_t all = summary.differences.size();
+  std::string benchmarks;
+  for (const Table& table : benchmark_tables(groups, summary.data)) benchmarks += render(table);
   return {
       {"asked", asked_of(summary)},
       {"pictures", pictures_of(summary, groups)},
@@ -167,7 +169,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"open", all <= kMostFindings},
       {"table", wide_table(summary)},
       {"narrow", narrow_table(summary)},
-      {"benchmarks", benchmarks_html(groups, summary.data)},
+      {"benchmarks", benchmarks},
       {"note", note}};
 }
 

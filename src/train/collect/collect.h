@@ -41,6 +41,7 @@ struct CollectStats {
   int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.carry_over)
   int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
   int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong
+  int64_t dead = 0;                          // of both, those whose rewards are equal, too
   int64_t responses = 0, truncated = 0;      // of all generated
   int64_t graded = 0;                        // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
