@@ -144,7 +144,6 @@ constexpr const char* kCommonPrefixes[] = {
     "training/", "critic/",  "actor/",        "response_length/", "prompt_length/",       "self_certainty/",
     "rollout/",  "train/",   "verifier/",     "timing_s/",        "timing_per_token_ms/", "perf/",
     "val-core/", "val-aux/", "global_seqlen/"};
-constexpr size_t kMostPanelsOfAPattern = 24;
 
 bool common(const std::string& key) {
   return key.find('/') == std::string::npos || std::any_of(std::begin(kCommonPrefixes), std::end(kCommonPrefixes),
