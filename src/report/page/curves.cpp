@@ -274,7 +274,7 @@ std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups) 
 }
 
 // The numbers of a chart; of many steps every so many, and the last.
-std::string table_of(const Panel& panel, const std::vector<RunGroup>& groups) {
+std::string panel_table(const Panel& panel, const std::vector<RunGroup>& groups) {
   Table table{.head = {panel.x_name}, .kind = "plain"};
   for (const GroupSeries& own : panel.series.groups) {
     table.head.push_back(name_cell(groups[own.group]));
@@ -318,7 +318,7 @@ CurvesPage curves_page(const std::vector<RunGroup>& groups, int64_t budget) {
     }
     part["panels"].push_back(named);
     part["panels"].back().update(
-        {{"help", panel.help}, {"svg", drawing_of(panel, groups)}, {"table", table_of(panel, groups)}});
+        {{"help", panel.help}, {"svg", drawing_of(panel, groups)}, {"table", panel_table(panel, groups)}});
   }
   for (OrderedJson& part : parts) part["count"] = part["panels"].empty() ? "" : str(part["panels"].size());
   page.html = parts.empty() ? "" : render("curves.html", {{"parts", parts}});

@@ -259,7 +259,7 @@ struct ExplorerCount {
 };
 
 // The step with as many prompts as `budget` bytes hold; "" where that is none.
-std::string step_json(const std::string& file, size_t budget, ExplorerCount& count) {
+std::string explorer_step(const std::string& file, size_t budget, ExplorerCount& count) {
   const StepData data = read_step_data(file);
   std::vector<MethodAdvantages> methods;
   if (std::string beside = step_methods_file(file); exists(beside)) {
@@ -309,7 +309,8 @@ ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
   for (const auto& [head, steps] : files) {
     std::vector<std::string> texts;
     for (const std::string& file : steps) {
-      if (std::string text = step_json(file, budget / shown, count); !text.empty()) texts.push_back(std::move(text));
+      if (std::string text = explorer_step(file, budget / shown, count); !text.empty())
+        texts.push_back(std::move(text));
     }
     if (!texts.empty()) runs.push_back(str(head, join(texts, ","), "]}"));
   }
