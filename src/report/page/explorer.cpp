@@ -1,7 +1,6 @@
 #include "report/page/explorer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -135,33 +134,26 @@ constexpr size_t kMostSteps = 6, kMostPrompts = 8, kMostResponses = 32;  // of a
 constexpr int64_t kMostTokens = 2048;                                    // of a response
 constexpr size_t kLongestPiece = 60, kLongestText = 4000;
 
-std::string quoted(const std::string& text) {
-  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string dumped(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
 // Four significant digits: what the page shows.
-void append_short(std::string& out, float value) {
-  if (std::isnan(value)) {
-    out += "null";
-    return;
-  }
+OrderedJson short_number(float value) {
+  if (!std::isfinite(value)) return nullptr;
   char text[32];
-  auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
-  out.append(text, error == std::errc() ? end : text);
+  std::snprintf(text, sizeof text, "%.4g", static_cast<double>(value));
+  return std::strtod(text, nullptr);
 }
 
 // A list, or one number if all are equal.
-void append_values(std::string& out, std::span<const float> values) {
-  bool level = !values.empty() && std::ranges::all_of(values, [&](float v) { return v == values[0]; });
-  if (level) return append_short(out, values[0]);
-  out += '[';
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ',';
-    append_short(out, values[i]);
-  }
-  out += ']';
+OrderedJson short_numbers(std::span<const float> values) {
+  if (!values.empty() && std::ranges::all_of(values, [&](float v) { return v == values[0]; }))
+    return short_number(values[0]);
+  OrderedJson list = OrderedJson::array();
+  for (float value : values) list.push_back(short_number(value));
+  return list;
 }
 
+// The members of a step but its prompts.
 std::string head_json(const StepData& data, const std::vector<TokenQuantity>& quantities) {
   OrderedJson rows = OrderedJson::array();
   for (const TokenQuantity& q : quantities) {
@@ -172,62 +164,51 @@ std::string head_json(const StepData& data, const std::vector<TokenQuantity>& qu
                     {"kind", kinds[static_cast<int>(q.kind)]},
                     {"token", q.per_token}});
   }
-  return str("\"step\":", data.step,
-             ",\"quantities\":", rows.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  return str("\"step\":", data.step, ",\"quantities\":", dumped(rows));
 }
 
-void append_response(std::string& out, const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
+OrderedJson explorer_response(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
   const Response& o = data.batch.responses[i];
-  auto first = static_cast<size_t>(o.first), shown = static_cast<size_t>(std::min(o.length, kMostTokens));
-  out += str("{\"sample\":", o.sample, ",\"verdict\":\"", name_of(o.verdict.kind),
-             "\",\"answer\":", quoted(visible_text(o.verdict.answer, 200)), ",\"finished\":", o.finished,
-             ",\"length\":", o.length, ",\"reward\":");
-  append_short(out, std::isfinite(o.reward) ? o.reward : std::nanf(""));
-  out += ",\"id\":[";
-  for (size_t t = first; t < first + shown; ++t) out += str(t > first ? "," : "", data.batch.token[t]);
-  out += "],\"text\":[";
-  for (size_t t = first; t < first + shown && !data.piece.empty(); ++t) {
-    out += str(t > first ? "," : "", quoted(visible_text(data.piece[t], kLongestPiece)));
+  const auto first = static_cast<size_t>(o.first), shown = static_cast<size_t>(std::min(o.length, kMostTokens));
+  OrderedJson json = {{"sample", o.sample},
+                      {"verdict", name_of(o.verdict.kind)},
+                      {"answer", visible_text(o.verdict.answer, 200)},
+                      {"finished", o.finished},
+                      {"length", o.length},
+                      {"reward", short_number(o.reward)}};
+  for (const char* list : {"id", "text", "inserts", "values", "mean"}) json[list] = OrderedJson::array();
+  for (size_t t = first; t < first + shown; ++t) {
+    json["id"].push_back(data.batch.token[t]);
+    if (!data.piece.empty()) json["text"].push_back(visible_text(data.piece[t], kLongestPiece));
   }
-  if (!o.inserts.empty()) {
-    out += "],\"inserts\":[";
-    for (size_t i = 0; i < o.inserts.size(); ++i) {
-      out +=
-          str(i > 0 ? "," : "", "[", o.inserts[i].at, ",", quoted(visible_text(o.inserts[i].text, kLongestPiece)), "]");
-    }
+  for (const auto& insert : o.inserts) {
+    json["inserts"].push_back(OrderedJson::array({insert.at, visible_text(insert.text, kLongestPiece)}));
   }
-  out += "],\"values\":[";
-  for (size_t q = 0; q < quantities.size(); ++q) {
-    if (q > 0) out += ',';
-    std::span<const float> values = quantities[q].values;
-    append_values(out, quantities[q].per_token ? values.subspan(first, shown) : values.subspan(i, 1));
+  for (const TokenQuantity& q : quantities) {
+    const std::span<const float> values = q.values;
+    json["values"].push_back(short_numbers(q.per_token ? values.subspan(first, shown) : values.subspan(i, 1)));
+    json["mean"].push_back(q.mean.empty() ? OrderedJson(nullptr) : short_number(q.mean[i]));
   }
-  out += "],\"mean\":[";
-  for (size_t q = 0; q < quantities.size(); ++q) {
-    if (q > 0) out += ',';
-    append_short(out, quantities[q].mean.empty() ? std::nanf("") : quantities[q].mean[i]);
-  }
-  out += "]}";
+  return json;
 }
 
 std::string prompt_json(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t g) {
   const Group& group = data.batch.groups[g];
-  auto count = std::min(static_cast<size_t>(group.count), kMostResponses);
-  int64_t right = 0;
-  for (const Response& o : data.batch.of(group)) right += o.verdict.kind == VerdictKind::equal;
-  std::string gold;
+  OrderedJson json = {
+      {"problem", visible_text(data.problem[g], 200)},
+      {"question", data.question.empty() ? "" : visible_text(data.question[g], kLongestText)},
+      {"gold", OrderedJson::array()},
+      {"right", std::ranges::count_if(data.batch.of(group),
+                                      [](const Response& o) { return o.verdict.kind == VerdictKind::equal; })},
+      {"count", group.count},
+      {"responses", OrderedJson::array()}};
   for (size_t a = 0; !data.gold.empty() && a < std::min<size_t>(data.gold[g].size(), 8); ++a) {
-    gold += str(a > 0 ? "," : "", quoted(visible_text(data.gold[g][a], 200)));
+    json["gold"].push_back(visible_text(data.gold[g][a], 200));
   }
-  std::string out =
-      str("{\"problem\":", quoted(visible_text(data.problem[g], 200)),
-          ",\"question\":", quoted(data.question.empty() ? "" : visible_text(data.question[g], kLongestText)),
-          ",\"gold\":[", gold, "],\"right\":", right, ",\"count\":", group.count, ",\"responses\":[");
-  for (size_t i = 0; i < count; ++i) {
-    if (i > 0) out += ',';
-    append_response(out, data, quantities, static_cast<size_t>(group.first) + i);
+  for (size_t i = 0; i < std::min(static_cast<size_t>(group.count), kMostResponses); ++i) {
+    json["responses"].push_back(explorer_response(data, quantities, static_cast<size_t>(group.first) + i));
   }
-  return out + "]}";
+  return dumped(json);
 }
 
 // Prompts that were answered right and wrong teach the most; in order of the file otherwise.
@@ -295,8 +276,8 @@ ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
       const std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
       count.saved += std::ssize(steps);
-      files.emplace_back(str("{\"name\":", quoted(visible_text(run->name, 200)),
-                             ",\"title\":", quoted(visible_text(group.title, 200)), ",\"steps\":["),
+      files.emplace_back(str("{\"name\":", dumped(visible_text(run->name, 200)),
+                             ",\"title\":", dumped(visible_text(group.title, 200)), ",\"steps\":["),
                          std::vector<std::string>());
       for (int64_t step : spread(steps)) {
         files.back().second.push_back(path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl"));
