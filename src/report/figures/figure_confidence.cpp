@@ -99,7 +99,7 @@ const EvalRecord* of_seed(const RunGroup& group, const std::string& data, int64_
   return found;
 }
 
-std::string signed_text(double value) {
+std::string signed_value_text(double value) {
   std::string text = fixed(value, 2);
   return text == "-0.00" ? "0.00" : text;
 }
@@ -127,7 +127,7 @@ std::string words(const Drawn& d, const std::vector<Pair>& pairs) {
       y.push_back(pair.z_after);
     }
     out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", x.size());
-    if (!x.empty()) out += str(", mean ", signed_text(mean_of(x)), " to ", signed_text(mean_of(y)));
+    if (!x.empty()) out += str(", mean ", signed_value_text(mean_of(x)), " to ", signed_value_text(mean_of(y)));
   }
   auto area = [](double value) { return std::isnan(value) ? std::string("unknown") : fixed(value, 3); };
   return out + str(". AUROC of confidence for being right: ", area(ranking(pairs, &Pair::before)), " before, ",
