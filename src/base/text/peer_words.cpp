@@ -62,7 +62,6 @@ constexpr PeerWord kOptions[] = {
     {"custom_reward_function", "reward.command"},
     {"gradient_checkpointing", "update.recompute"},
     {"enable_gradient_checkpointing", "update.recompute"},
-    {"report_to", "train.track"},
     {"output_dir", "out"},
     {"default_local_dir", "out"},
     {"model_name_or_path", "model"},

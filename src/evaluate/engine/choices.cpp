@@ -136,7 +136,7 @@ void compare_choices(Model& model, const Tokenizer& tokenizer, const ChoiceReque
       tokens += length;
       batch.push_back({request.prompts[i], letters_of(i)});
     }
-    const std::vector<ChoiceScore> scores = request.score ? request.score(batch) : score_choices(model, batch);
+    const std::vector<ChoiceScore> scores = score_choices(model, batch);
     for (size_t k = 0; k < scores.size(); ++k) {
       request.ended(output_of(request.problems[request.which[first + k]], scores[k], batch[k].letters));
     }

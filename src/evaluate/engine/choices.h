@@ -37,8 +37,6 @@ struct ChoiceRequest {
   int64_t batch_tokens = 2048;                    // prompt tokens per forward pass
   std::function<void(Output)> ended;              // in the order of `which`
   std::function<bool()> should_stop = {};         // polled once per pass
-  // Who scores, where it is not this process alone.
-  std::function<std::vector<ChoiceScore>(std::span<const ChoiceQuestion>)> score = {};
 };
 // Each output is the greedy one of its problem: text is the letter, ids its token, logprob its log-prob.
 void compare_choices(Model& model, const Tokenizer& tokenizer, const ChoiceRequest& request);

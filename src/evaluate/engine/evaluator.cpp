@@ -391,11 +391,10 @@ EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalIn
   Generation generation(input, config);
   const std::optional<std::vector<Responses>> responses = generation.run(source);
   EvalRecord result;
-  if (responses && (input.scored || input.grade)) {
+  if (responses && input.scored) {
     if (input.journal) input.journal->finish(input.problems);
-    const std::vector<GradeItem> items = items_to_grade(input.problems, *responses);
-    std::vector<Verdict> verdicts = input.grade ? input.grade(items) : grade_all(graders, items);
-    if (input.scored) result = score(input.problems, *responses, graders, config, std::move(verdicts));
+    std::vector<Verdict> verdicts = grade_all(graders, items_to_grade(input.problems, *responses));
+    result = score(input.problems, *responses, graders, config, std::move(verdicts));
   }
   result.complete = responses.has_value();
   result.label = input.label;

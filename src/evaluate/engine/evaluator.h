@@ -50,9 +50,7 @@ struct EvalInput {
   std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
   int64_t disk_free = 0;  // bytes where the journal is, less what it has; 0: not asked. Error(ErrorKind::limit) before
                           // the first response
-  bool scored = true;     // false: by another process, here they are only sampled, and graded where `grade` is given
-  // Who grades, where it is not this process alone.
-  std::function<std::vector<Verdict>(std::span<const GradeItem>)> grade = {};
+  bool scored = true;     // false: by another process, here they are only sampled
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;

@@ -23,17 +23,6 @@ void warn_of_unreadable(const Training& t, const CollectStats& stats) {
                                "--reward.extract")));
 }
 
-void hold_shares_to_limits(Training& t, StepMetrics& m) {
-  constexpr int64_t kMostMeasurements = 3;
-  if (!m.has_share_above_one()) return;
-  const Limits before = t.limits;
-  if (t.limits_measured++ < kMostMeasurements) {
-    const Limits now = measure_limits(*t.policy.model);
-    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
-  }
-  m.rescale_shares(t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
-}
-
 std::string share_words(const StepMetrics& m) {
   constexpr std::pair<const Metric*, const char*> kShares[] = {{&metric::perf_mfu_rollout, "sampling "},
                                                                {&metric::perf_mbu_rollout, "sampling, of bandwidth "},
