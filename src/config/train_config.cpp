@@ -178,7 +178,7 @@ RefusalTable of_method(const TrainConfig& c, const Needs& need) {
            "rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n"}};
 }
 
-void walk(const RefusalTable& table, Refusals& refuse) {
+void check(const RefusalTable& table, Refusals& refuse) {
   for (const Refusal& row : table)
     if (row.when) refuse(row.line);
 }
@@ -187,22 +187,22 @@ void walk(const RefusalTable& table, Refusals& refuse) {
 
 void TrainConfig::validate() const {
   Refusals refuse(ErrorKind::config);
-  for (const auto table : {of_files, of_validation}) walk(table(*this), refuse);
+  for (const auto table : {of_files, of_validation}) check(table(*this), refuse);
   refuse.attempt([&] { validate_settings(); });
   refuse.finish();
 }
 
 void TrainConfig::validate_settings() const {
   Refusals refuse(ErrorKind::config);
-  walk(of_rollout(*this), refuse);
+  check(of_rollout(*this), refuse);
   refuse.attempt([&] { reward.validate(); });
-  for (const auto table : {of_reward, of_objective, of_update}) walk(table(*this), refuse);
+  for (const auto table : {of_reward, of_objective, of_update}) check(table(*this), refuse);
   if (method) {
     refuse.attempt([&] { method->validate(); });
     refuse.finish();  // what follows reads them together
-    walk(of_filter(*this), refuse);
-    walk(of_updates_of_method(*this, needs()), refuse);
-    walk(of_method(*this, needs()), refuse);
+    check(of_filter(*this), refuse);
+    check(of_updates_of_method(*this, needs()), refuse);
+    check(of_method(*this, needs()), refuse);
   }
   refuse.finish();
 }

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "sharding/ranks.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
-// grade_all() (verify/graders.h) by all of them. Neighbours, which are of one problem and equally hard, go to different
-// ranks. Where a grader throws an Error on one rank, all ranks throw it (Ranks::together).
+// grade_all() (verify/registry.h) by all of them. Neighbours, which are of one problem and equally hard, go to
+// different ranks. Where a grader throws an Error on one rank, all ranks throw it (Ranks::together).
 std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks);
 
 }  // namespace ucas

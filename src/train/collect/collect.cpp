@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "rollout/policy.h"
-#include "verify/over_budget.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

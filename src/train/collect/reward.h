@@ -16,7 +16,7 @@
 #include "sharding/ranks.h"
 #include "text/split/regex.h"
 #include "train/collect/reward_command.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -7,7 +7,7 @@
 
 #include "base/process/python_child.h"
 #include "base/str.h"
-#include "data/source_rows.h"
+#include "data/problems.h"
 #include "train/collect/training_set.h"
 #include "verify/sandbox/check.h"
 

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "base/error.h"
-#include "base/process/commit.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

@@ -11,11 +11,10 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
-#include "base/process/commit.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "config/prompt_choice.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "records/run/environment.h"
@@ -26,7 +25,7 @@
 #include "train/loop/resume.h"
 #include "train/metrics/metrics.h"
 #include "train/state/fingerprint.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -13,7 +13,6 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "model/forward.h"
 #include "model/tensor/stream.h"
 #include "model/transformer.h"
 #include "train/optimizer/optimizer.h"
