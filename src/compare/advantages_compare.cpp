@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/str.h"
-#include "base/text/json.h"
 #include "objective/advantage/group_advantage.h"
 #include "results/table.h"
 
@@ -153,50 +151,6 @@ std::string comparison_text(const StepData& data, const Recomputed& method, int6
   if (c.changed == 0) return text + "  nothing changes: every advantage is as stored (within 1e-6)\n";
   return text + responses_text(data, method.advantage, static_cast<size_t>(show)) +
          tokens_text(data, method.advantage, static_cast<size_t>(show));
-}
-
-std::string comparison_json(const std::string& path, const StepData& data, bool reproduced, const std::string& again,
-                            std::span<const Recomputed> methods) {
-  OrderedJson json = {{"file", path},
-                      {"step", data.step},
-                      {"method", data.method},
-                      {"preset", data.preset},
-                      {"prompts", data.batch.groups.size()},
-                      {"prompts_of_step", data.groups_of_step},
-                      {"whole", data.whole()},
-                      {"own_settings", {{"agree", reproduced}, {"words", again}}},
-                      {"methods", OrderedJson::array()}};
-  for (const Recomputed& method : methods) {
-    Change c = change_of(data, method.advantage);
-    OrderedJson of = {{"method", method.name}, {"preset", method.preset}};
-    of["settings"] = OrderedJson::object();
-    for (const FieldValue& field : method.settings) of["settings"][field.key.substr(7)] = unquoted(field);
-    of["summary"] = {{"tokens", c.tokens},
-                     {"changed", c.changed},
-                     {"sign_turned", c.turned},
-                     {"silenced", c.silenced},
-                     {"woken", c.woken},
-                     {"responses", c.responses},
-                     {"responses_sign_turned", c.responses_turned},
-                     {"abs_mean", {{"stored", c.stored_size}, {"new", c.new_size}}},
-                     {"mean", {{"stored", c.stored_net}, {"new", c.new_net}}},
-                     {"correlation", c.correlation}};
-    of["responses"] = OrderedJson::array();
-    for (const ResponseChange& change : response_changes(data, method.advantage)) {
-      const Response& o = data.batch.responses[change.row];
-      auto A = Batch::tokens(method.advantage, o);
-      of["responses"].push_back({{"problem", problem_of(data, change.row)},
-                                 {"sample", o.sample},
-                                 {"verdict", name_of(o.verdict.kind)},
-                                 {"reward", o.reward},
-                                 {"tokens", o.length},
-                                 {"stored", change.stored},
-                                 {"new", change.recomputed},
-                                 {"advantage", std::vector<float>(A.begin(), A.end())}});
-    }
-    json["methods"].push_back(std::move(of));
-  }
-  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

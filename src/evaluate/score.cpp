@@ -158,17 +158,8 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
   return out;
 }
 
-// Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
-// many yes/no trials stands in.
 Figure Scorer::interval_of_mean(const std::vector<double>& values) const {
-  const Summary summary = summarize(values);
-  if (config_.bootstrap_draws == 0) return {summary.mean, kUnknown, kUnknown};
-  const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
-  const Interval interval =
-      extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
-              : bootstrap_share(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
-                                config_.bootstrap_draws);
-  return {summary.mean, interval.low, interval.high};
+  return share_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
 }
 
 Scorer::Sampled Scorer::sampled_values(const Places& places) const {
@@ -241,9 +232,7 @@ void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
 
 EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   const auto estimate = [&](const std::vector<std::vector<double>>& values) {
-    const MacroMean m =
-        macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
-    return Figure{m.mean, m.interval.low, m.interval.high};
+    return macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
   };
   EvalNumbers out;
   std::vector<std::vector<double>> greedy;

@@ -66,9 +66,8 @@ struct StudyConfig {
   std::string metric = "greedy";      // of bars
   std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
   std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
-  int64_t jobs = 1;                   // processes, each trains the next run that no other has
   std::string device = "cpu";
-  int64_t threads = 0;  // of a run; 0 = cores / jobs
+  int64_t threads = 0;  // of a run; 0 = all cores
   StudyDecision decide;
   StudyBase base;
   EvalConfig evaluate;
@@ -94,7 +93,7 @@ struct Study {
 
 // A file, or the name of an embedded study ("tiny-methods"). `extends`: another one, whose settings hold where this
 // file has none. [run.NAME] holds `config` and settings of `ucas train`, [all] settings of every run; [run.NAME]
-// without `config` refers to the config NAME; [grid] a `config` and lists: a row for each combination.
+// without `config` refers to the config NAME.
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
 
 // What the kinds draw of finished runs.

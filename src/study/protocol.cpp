@@ -65,7 +65,8 @@ std::string differences_text(const StudyTable& table, const std::vector<Contrast
   return text;
 }
 
-std::string verdict(const StudyTable& table, const std::vector<Contrast>& against, const StudyDecision& decision) {
+std::string verdict(const StudyTable& table, const std::vector<Contrast>& against) {
+  const StudyDecision& decision = table.options.decide;
   std::vector<std::string> better, worse, unbeaten;
   bool below = true;
   for (size_t c = 0; c < against.size(); ++c) {
@@ -93,10 +94,11 @@ std::string verdict(const StudyTable& table, const std::vector<Contrast>& agains
 
 }  // namespace
 
-std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision) {
-  const auto row = std::ranges::find(table.rows, title, &StudyRow::title);
-  if (row == table.rows.end() || row->against.empty()) return "undecided: the row was not compared";
-  std::string text = str(verdict(table, row->against, decision), ": ", differences_text(table, row->against));
+std::string decide(const StudyTable& table) {
+  const size_t row = table.row_called(table.options.decide.row);
+  if (row == table.rows.size() || table.rows[row].against.empty()) return "undecided: the row was not compared";
+  const std::vector<Contrast>& against = table.rows[row].against;
+  std::string text = str(verdict(table, against), ": ", differences_text(table, against));
   for (const PlaceboContrasts& placebo : table.placebos) {
     text += str("; above ", placebo.title, ": ", differences_text(table, placebo.below));
   }

@@ -44,8 +44,7 @@ struct StudyDecision {
   void fields(Fields& f);
 };
 // "helps", "worse", "does not help by 3.3 points", "undecided", with the differences it follows from, those from the
-// table's placebos, too. A row that is significantly below the reference in any column does not help. `title`: of the
-// row.
-std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision);
+// table's placebos, too. A row that is significantly below the reference in any column does not help.
+std::string decide(const StudyTable& table);
 
 }  // namespace ucas

@@ -62,8 +62,9 @@ std::string decided(Contrast first, Contrast second) {
   StudyTable table;
   table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
   for (Contrast* c : {&first, &second}) c->p = c->p_holm = 0.01;
-  table.rows.push_back({"UCAS", true, {}, {}, {first, second}});
-  return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
+  table.options.decide = {"ucas", 0.01, 0.033, {}};
+  table.rows.push_back({"ucas", "UCAS", true, {}, {}, {first, second}});
+  return decide(table);
 }
 
 Contrast change(double value, double low, double high, bool significant) {
@@ -95,9 +96,10 @@ TEST(decision, is_help_only_where_every_placebo_is_beaten_in_the_outcome_that_he
   const auto verdict = [&](const std::vector<PlaceboContrasts>& placebos) {
     StudyTable table;
     table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
-    table.rows.push_back({"UCAS", true, {}, {}, {above, none}});
+    table.options.decide = {"ucas", 0.01, 0.033, {}};
+    table.rows.push_back({"ucas", "UCAS", true, {}, {}, {above, none}});
     table.placebos = placebos;
-    return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
+    return decide(table);
   };
   EXPECT_TRUE(verdict({{"permuted", {above, none}}, {"matched", {above, none}}}).starts_with("helps: "));
   EXPECT_TRUE(verdict({{"permuted", {none, above}}}).starts_with("undecided, as it does not beat permuted: "));

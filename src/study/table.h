@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,12 @@ namespace ucas {
 struct TableOptions {
   std::string title, command;     // head of the document; the command that makes it again
   std::string eval = "test";      // which evaluation: eval/NAME.json
-  std::string reference;          // title of a row; "" = the first trained
+  std::string reference;          // a row; "" = the first trained
   std::vector<Quantity> columns;  // scope "each": a column for each source; {} = what the evaluation has
   std::vector<Quantity> compare;  // {} = greedy and mean@n
   bool each_seed = false;         // every run a row of the document too
   CompareOptions statistics;
   std::vector<StudyGate> gates;
-  std::map<std::string, std::string> titles;  // of rows by their names in the study, for gates and the decision
   StudyDecision decide;
 };
 
@@ -40,7 +38,7 @@ struct StudyCell {
   size_t never() const;  // censored values
 };
 struct StudyRow {
-  std::string title;
+  std::string name, title;  // in the study ("" outside of one), for people
   bool trained = false;
   std::vector<RunLabel> runs;     // base and seed of each
   std::vector<StudyCell> cells;   // per column
@@ -63,6 +61,8 @@ struct StudyTable {
   std::string decision;                    // "" where none was asked for
   // Of Holm's correction: the compared columns of the decision's row, of the other trained rows, of untrained ones.
   int64_t decided = 0, trained = 0, untrained = 0;
+  // By its name or title; how many rows there are if none is called so.
+  size_t row_called(const std::string& name) const;
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;
 };
@@ -72,7 +72,6 @@ StudyTable study_table(const std::vector<std::string>& runs, const TableOptions&
 
 std::string table_markdown(const StudyTable& table);
 std::string table_csv(const StudyTable& table);   // a line per row, column and run ("all": mean and deviation)
-std::string table_tex(const StudyTable& table);   // tabular with booktabs rules
 std::string table_text(const StudyTable& table);  // for a terminal
 
 }  // namespace ucas

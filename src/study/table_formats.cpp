@@ -74,8 +74,10 @@ std::vector<std::string> column_notes(const StudyTable& table) {
 
 std::string families_text(const StudyTable& table, double level) {
   std::vector<std::string> parts;
-  const auto title = table.options.titles.find(table.options.decide.row);
-  if (table.decided > 0) parts.push_back(str(many(table.decided, "comparison"), " of ", markdown_text(title->second)));
+  if (table.decided > 0) {
+    const StudyRow& row = table.rows[table.row_called(table.options.decide.row)];
+    parts.push_back(str(many(table.decided, "comparison"), " of ", markdown_text(row.title)));
+  }
   const char* others = table.decided > 0 ? " of the other trained rows" : " of trained rows";
   if (table.trained > 0) parts.push_back(str(many(table.trained, "comparison"), others));
   if (table.untrained > 0) parts.push_back(str(many(table.untrained, "comparison"), " of the untrained model"));
@@ -241,12 +243,6 @@ std::string table_csv(const StudyTable& table) {
     }
   }
   return out.csv();
-}
-
-std::string table_tex(const StudyTable& table) {
-  Table main = main_table(table);
-  main.caption = caption(table);
-  return main.tex();
 }
 
 std::string table_text(const StudyTable& table) {

@@ -145,15 +145,14 @@ TEST(study_table, gates_and_decision_are_printed) {
   options.columns = {mean, pass};
   options.compare = {mean};
   options.gates = {{"base", "", "m", "", false, 0.25, kUnknown, mean, mean},
-                   {"dapo", "base", "p", "m", false, kUnknown, 0.1, pass, mean}};
-  options.titles = {{"dapo", "DAPO"}, {"ucas", "UCAS"}};
-  options.decide = {"ucas", 0.01, 0.033, {}};
+                   {"DAPO", "base", "p", "m", false, kUnknown, 0.1, pass, mean}};
+  options.decide = {"UCAS", 0.01, 0.033, {}};
   const StudyTable table = study_table(runs, options);
   ASSERT_EQ(table.gates.size(), 2u);
   EXPECT_TRUE(table.gates[0].held);
   EXPECT_FALSE(table.gates[1].held);
   const std::string text = table_markdown(table);
-  for (const char* part : {"- held, base.mean@8 >= 0.25: 0.281", "- **failed**, dapo.pass@8", "nothing is concluded",
+  for (const char* part : {"- held, base.mean@8 >= 0.25: 0.281", "- **failed**, DAPO.pass@8", "nothing is concluded",
                            "## Decision", "undecided, as a gate failed; by the differences alone: "}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
@@ -171,8 +170,7 @@ TEST(study_table, the_decision_s_row_other_trained_rows_and_the_base_are_familie
   TableOptions options;
   options.columns = options.compare = quantities({"mean@8", "pass@4"});
   options.reference = "DAPO";
-  options.titles = {{"ucas", "UCAS"}};
-  options.decide = {"ucas", 0.01, 0.033, {}};
+  options.decide = {"UCAS", 0.01, 0.033, {}};
   const StudyTable table = study_table(runs, options);
   EXPECT_EQ(table.decided, 2);
   EXPECT_EQ(table.trained, 2);
@@ -206,8 +204,7 @@ TEST(study_table, a_placebo_is_compared_with_the_row_of_the_decision_and_not_wit
   TableOptions options;
   options.columns = options.compare = quantities({"mean@8"});
   options.reference = "DAPO";
-  options.titles = {{"ucas", "UCAS"}, {"permuted_confidence", "permuted"}};
-  options.decide = {"ucas", 0.01, 0.033, {"permuted_confidence"}};
+  options.decide = {"UCAS", 0.01, 0.033, {"permuted"}};
   const StudyTable table = study_table(runs, options);
   EXPECT_EQ(table.decided, 1);
   EXPECT_TRUE(std::ranges::find(table.rows, "permuted", &StudyRow::title)->against.empty());
@@ -312,8 +309,6 @@ TEST(study_table, the_table_holds_rows_means_comparison_and_seeds) {
   std::string csv = table_csv(table);
   EXPECT_NE(csv.find("test,low,,1,greedy,0.5,,1,"), std::string::npos) << csv;
   EXPECT_NE(csv.find("test,hi|gh,,all,greedy,0.875,"), std::string::npos) << csv;
-  EXPECT_NE(table_tex(table).find("low & 37.5 $\\pm$ 17.7"), std::string::npos) << table_tex(table);
-  EXPECT_NE(table_text(table).find("greedy %"), std::string::npos);
 }
 
 TEST(study_table, the_deviation_says_whether_it_is_over_bases_seeds_or_both) {

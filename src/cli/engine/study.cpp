@@ -15,7 +15,6 @@ int run_study(const Words& words) {
   CommandLine line = parse_command_line(words, {"check"});
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "ucas study STUDY.toml [--key value ...]; see --help");
-  const std::string only = take_option(line.settings, "only");
   const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });
   std::erase_if(line.settings, [](const Setting& s) { return s.key == "check"; });
   Study study = read_study(line.positionals[0], line.settings);
@@ -25,7 +24,7 @@ int run_study(const Words& words) {
   }
   resolve_hub_names(study.config);
   install_stop_signals();
-  return only.empty() ? run_study(std::move(study), words) : run_one_of(std::move(study), words, only);
+  return run_study(std::move(study), words);
 }
 
 }  // namespace ucas

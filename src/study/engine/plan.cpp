@@ -125,7 +125,7 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
 
 int64_t StudyPlan::threads() const {
   if (config().threads > 0) return config().threads;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / config().jobs);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()));
 }
 
 // Several bases share the task of sft_seed: runs from all of them answer the same problems.

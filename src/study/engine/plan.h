@@ -15,10 +15,9 @@ namespace ucas {
 
 // A model that runs begin with.
 struct StudyStart {
-  std::string label;                                     // "base 3"; "" where there is one for all
-  std::string hash, path, model, view;                   // path: POOL/base-HASH; view: OUT/runs/base or base-N
-  int64_t seed = 0;                                      // of initial weights and warm-up, on the embedded task
-  std::string id() const { return str("base-", seed); }  // as --only takes it
+  std::string label;                    // "base 3"; "" where there is one for all
+  std::string hash, path, model, view;  // path: POOL/base-HASH; view: OUT/runs/base or base-N
+  int64_t seed = 0;                     // of initial weights and warm-up, on the embedded task
 };
 
 // An untrained base as a row: as it is, then with other prompts.
@@ -37,7 +36,7 @@ struct StudyTask {
   std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
-  std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
+  std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED"
 };
 
 class StudyPlan {
