@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -82,6 +83,43 @@ double normal_quantile(double p) {
   UCAS_CHECK(p > 0 && p < 1, "a probability strictly between 0 and 1");
   if (p > 0.5) return -normal_quantile(1 - p);
   return bisect(-40.0, 0.0, [&](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2 - p; });
+}
+
+namespace {
+
+// The chance that a Brownian motion stays within +-bound at every time: its density at one time from that at the one
+// before, on a grid, by Simpson's rule.
+double stays_within(double bound, std::span<const double> times) {
+  constexpr size_t kIntervals = 256;
+  const double step = 2 * bound / kIntervals;
+  std::vector<double> weight(kIntervals + 1), density = {1};
+  for (size_t i = 0; i <= kIntervals; ++i) weight[i] = step / 3 * (i % kIntervals == 0 ? 1 : i % 2 == 1 ? 4 : 2);
+  double before = 0;
+  for (double time : times) {
+    const double variance = time - before;
+    std::vector<double> next(kIntervals + 1);
+    for (size_t i = 0; i <= kIntervals; ++i) {
+      for (size_t j = 0; j < density.size(); ++j) {
+        const double move = density.size() == 1 ? -bound + step * static_cast<double>(i)
+                                                : step * (static_cast<double>(i) - static_cast<double>(j));
+        next[i] += density[j] * std::exp(-move * move / (2 * variance)) / std::sqrt(2 * M_PI * variance);
+      }
+    }
+    for (size_t i = 0; i <= kIntervals; ++i) next[i] *= weight[i];
+    density = std::move(next);
+    before = time;
+  }
+  return std::accumulate(density.begin(), density.end(), 0.0);
+}
+
+}  // namespace
+
+std::vector<double> obrien_fleming(std::span<const int64_t> looks, double alpha) {
+  std::vector<double> times, levels;
+  for (int64_t look : looks) times.push_back(static_cast<double>(look) / static_cast<double>(looks.back()));
+  const double bound = bisect(0.5, 8.0, [&](double b) { return stays_within(b, times) - (1 - alpha); });
+  for (double time : times) levels.push_back(std::erfc(bound / std::sqrt(2 * time)));
+  return levels;
 }
 
 Interval clopper_pearson(int64_t successes, int64_t trials, double level) {

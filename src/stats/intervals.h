@@ -46,6 +46,10 @@ Figure macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, doub
 // The same of one set.
 Figure share_mean(const std::vector<double>& values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
 
+// Looks at a growing number of observations, ascending, each with a test at its own level: those of O'Brien and Fleming
+// (1979), two-sided, that keep the chance of any false claim at `alpha`. 8 and 16: 0.0052, 0.048.
+std::vector<double> obrien_fleming(std::span<const int64_t> looks, double alpha = 0.05);
+
 // Regularized incomplete beta function I_x(a, b) for a, b > 0, and the x at which it is p.
 double incomplete_beta(double a, double b, double x);
 double beta_quantile(double a, double b, double p);

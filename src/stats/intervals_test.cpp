@@ -40,6 +40,19 @@ TEST(intervals, of_a_share_agree_with_scipy) {
   EXPECT_EQ(clopper_pearson(0, 0).high, 1);
 }
 
+// Table 2.3 of Jennison and Turnbull (2000): bounds 2.797 and 1.977; 3.471, 2.454 and 2.004.
+TEST(intervals, looks_have_the_levels_of_obrien_and_fleming) {
+  const auto two_sided = [](double z) { return std::erfc(z / std::sqrt(2.0)); };
+  const std::vector<double> two = obrien_fleming(std::vector<int64_t>{8, 16});
+  EXPECT_NEAR(two[0], two_sided(2.797), 2e-5);
+  EXPECT_NEAR(two[1], two_sided(1.977), 2e-4);
+  const std::vector<double> three = obrien_fleming(std::vector<int64_t>{8, 16, 24});
+  EXPECT_NEAR(three[0], two_sided(3.471), 2e-6);
+  EXPECT_NEAR(three[1], two_sided(2.454), 5e-5);
+  EXPECT_NEAR(three[2], two_sided(2.004), 1e-4);
+  EXPECT_NEAR(obrien_fleming(std::vector<int64_t>{4})[0], 0.05, 1e-5);
+}
+
 TEST(intervals, clopper_pearson_covers_at_least_its_level) {
   Rng rng(4, 2);
   int covered = 0, runs = 2000;

@@ -107,7 +107,8 @@ void StudyConfig::fields(Fields& f) {
           "directory of the run directories; studies with the same pool share finished runs of equal settings and "
           "base; empty = OUT/pool");
   f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
-  f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run: 0, 1, ...");
+  f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run");
+  f.field("first_seed", first_seed, Range{0, 1e9}, "the first of these seeds; the others follow");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
   f.field("columns", columns,
@@ -170,7 +171,7 @@ void check_sources(const StudyBase& base) {
 
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
-void StudyConfig::validate() const {
+void StudyConfig::validate(bool trains) const {
   std::vector<std::string> names;
   for (const StudyKind& known : kKinds) names.emplace_back(known.name);
   for (const std::string& name : kind) {
@@ -194,7 +195,8 @@ void StudyConfig::validate() const {
     throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
                                        ": the base is asked as often as the runs at least; raise it, or 0"));
   }
-  check_sources(base);
+  if (!std::ranges::is_sorted(decide.looks)) throw Error(ErrorKind::config, "decide.looks: expected ascending numbers");
+  if (trains) check_sources(base);
 }
 
 namespace {
@@ -353,7 +355,7 @@ void check_rows(const Study& study) {
 
 }  // namespace
 
-Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides, bool trains) {
   Study study{stem_of(path_or_name, ".toml"), {}, {}, {}, {}, {}};
   StudyConfig& config = study.config;
   StudyFile file;
@@ -363,7 +365,7 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   ucas::apply(first, file.own, false);  // finds the task
   config.base.hidden = options_of(first.base.kind()).hidden;
   ucas::apply(config, file.own);
-  config.validate();
+  config.validate(trains);
   if (config.out.empty()) config.out = path_join("runs", study.name);
   if (config.pool.empty()) config.pool = path_join(config.out, "pool");
   if (config.title.empty()) config.title = study.name;

@@ -58,7 +58,7 @@ struct StudyConfig {
   std::string out;                    // default: runs/NAME-OF-THE-STUDY
   std::string pool;                   // run directories, shared with other studies; default: OUT/pool
   std::string data;                   // relative paths of `base` are below it
-  int64_t seeds = 1;                  // 0, 1 ... for every run
+  int64_t seeds = 1, first_seed = 0;  // of every run
   std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
   std::string reference;              // the row that the others are compared with; default: the first trained
   std::vector<std::string> columns;   // of the table; default: what the evaluation has
@@ -72,8 +72,10 @@ struct StudyConfig {
   StudyBase base;
   EvalConfig evaluate;
   void fields(Fields& f);
-  void validate() const;
+  void validate(bool trains) const;
   bool is(const std::string& name) const;  // one of its kinds
+  // In the views; in the pool its hash follows.
+  std::string eval_name() const { return base.suite.empty() ? "test" : base.suite; }
 };
 
 // One row of the study's table: a config and what is set on top of it.
@@ -94,7 +96,8 @@ struct Study {
 // A file, or the name of an embedded study ("tiny-methods"). `extends`: another one, whose settings hold where this
 // file has none. [run.NAME] holds `config` and settings of `ucas train`, [all] settings of every run; [run.NAME]
 // without `config` refers to the config NAME.
-Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
+// `trains`: what is trained on and asked must be there, too.
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides, bool trains = true);
 
 // What the kinds draw of finished runs.
 std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,

@@ -7,10 +7,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "compare/pairing.h"
 #include "compare/run_answers.h"
 #include "core/metrics.h"
+#include "stats/intervals.h"
 
 namespace ucas {
 
@@ -104,6 +106,38 @@ void add_gates(StudyTable& table) {
     if (found == table.rows.size() || column == table.columns.end()) return kUnknown;
     return table.rows[found].cells[static_cast<size_t>(column - table.columns.begin())].mean;
   });
+}
+
+// The seeds that all rows of the decision have, as many as the last look that is reached; its level is the table's.
+void take_look(std::vector<RunGroup>& groups, StudyTable& table) {
+  const StudyDecision& decision = table.options.decide;
+  std::vector<std::string> rows = decision.placebos;
+  rows.push_back(decision.row);
+  rows.push_back(table.options.reference);
+  std::map<int64_t, std::set<std::string>> rows_of;
+  for (const RunGroup& group : groups) {
+    const auto& name = group.runs[0]->row;
+    if (std::ranges::find(rows, name.empty() ? group.title : name) == rows.end()) continue;
+    for (const RunRecord* run : group.runs) rows_of[run->seed].insert(group.title);
+  }
+  std::vector<int64_t> complete;
+  for (const auto& [seed, of] : rows_of) {
+    if (of.size() == rows.size()) complete.push_back(seed);
+  }
+  table.complete_seeds = std::ssize(complete);
+  for (size_t i = 0; i < decision.looks.size(); ++i) {
+    if (decision.looks[i] > table.complete_seeds) break;
+    table.look = decision.looks[i];
+    table.options.statistics.level = 1 - obrien_fleming(decision.looks)[i];
+  }
+  if (table.look == 0) return;
+  complete.resize(static_cast<size_t>(table.look));
+  for (RunGroup& group : groups) {
+    std::erase_if(group.runs, [&](const RunRecord* run) {
+      return group.trained && std::ranges::find(complete, run->seed) == complete.end();
+    });
+  }
+  std::erase_if(groups, [](const RunGroup& group) { return group.runs.empty(); });
 }
 
 // How the runs were evaluated; the base may have been asked more often.
@@ -232,12 +266,50 @@ double training_value(const StepTable& steps, const Quantity& quantity) {
   return kUnknown;
 }
 
+TableOptions table_options(const Study& study, const Words& words) {
+  const StudyConfig& c = study.config;
+  // What makes the table again: without what only says where.
+  static const std::set<std::string> kElsewhere = {"--out", "--pool", "--threads", "--from"};
+  std::string command = "ucas study";
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (kElsewhere.contains(words[i])) {
+      ++i;
+    } else if (!kElsewhere.contains(words[i].substr(0, words[i].find('=')))) {
+      command += " " + words[i];
+    }
+  }
+  return {.title = c.title,
+          .command = command,
+          .eval = c.eval_name(),
+          .reference = c.reference,
+          .columns = study.columns,
+          .compare = study.compare,
+          .each_seed = c.is("seeds"),
+          .statistics = {},
+          .gates = study.gates,
+          .decide = c.decide};
+}
+
+std::vector<std::string> runs_below(const std::string& home, const Study& study) {
+  std::vector<std::string> rows = {"base"}, runs;
+  for (const StudyRun& run : study.runs) rows.push_back(run.name);
+  for (const std::string& row : rows) {
+    for (const std::string& name : list_directory(home)) {
+      const bool base = row == "base" && name.starts_with("base");
+      if (base || name.starts_with(row + "-seed") || name.starts_with(row + "-base"))
+        runs.push_back(path_join(home, name));
+    }
+  }
+  return runs;
+}
+
 StudyTable study_table(const std::vector<std::string>& paths, const TableOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   std::vector<RunGroup> groups = group_runs(runs);
   StudyTable table;
   table.options = options;
+  if (!options.decide.looks.empty()) take_look(groups, table);
   std::vector<AnswerGroup> answers;
   for (const RunGroup& group : groups) {
     answers.push_back(answers_of(group, [&](const RunRecord& run) { return evaluation_called(run, options.eval); }));

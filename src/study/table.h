@@ -8,7 +8,7 @@
 
 #include "compare/contrast.h"
 #include "compare/groups.h"
-#include "study/protocol.h"
+#include "study/config.h"
 
 namespace ucas {
 
@@ -23,6 +23,8 @@ struct TableOptions {
   std::vector<StudyGate> gates;
   StudyDecision decide;
 };
+// What a study file asks for. `words`: what `ucas study` was called with.
+TableOptions table_options(const Study& study, const Words& words);
 
 // Of a training, by its steps: steps_to is the first step whose training accuracy (train/accuracy: right among all
 // responses sampled in that step) is at least quantity.at; val_at the validation accuracy at the first validation from
@@ -59,6 +61,7 @@ struct StudyTable {
   std::vector<GateResult> gates;
   std::vector<PlaceboContrasts> placebos;  // of the decision; a family of Holm's correction of their own
   std::string decision;                    // "" where none was asked for
+  int64_t look = 0, complete_seeds = 0;    // of the decision: seeds that count; those that all its rows have
   // Of Holm's correction: the compared columns of the decision's row, of the other trained rows, of untrained ones.
   int64_t decided = 0, trained = 0, untrained = 0;
   // By its name or title; how many rows there are if none is called so.
@@ -66,6 +69,9 @@ struct StudyTable {
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;
 };
+
+// The directories of a study's runs below `home`, OUT/runs or what was kept of it, in the order of the rows.
+std::vector<std::string> runs_below(const std::string& home, const Study& study);
 
 // `runs`: run directories in the order of the rows.
 StudyTable study_table(const std::vector<std::string>& runs, const TableOptions& options);

@@ -72,6 +72,11 @@ std::vector<std::string> column_notes(const StudyTable& table) {
   return notes;
 }
 
+// "95 %", "99.5 %"
+std::string level_text(double level) {
+  return percent(level, std::fabs(100 * level - std::round(100 * level)) < 1e-9 ? 0 : 1);
+}
+
 std::string families_text(const StudyTable& table, double level) {
   std::vector<std::string> parts;
   if (table.decided > 0) {
@@ -82,14 +87,14 @@ std::string families_text(const StudyTable& table, double level) {
   if (table.trained > 0) parts.push_back(str(many(table.trained, "comparison"), others));
   if (table.untrained > 0) parts.push_back(str(many(table.untrained, "comparison"), " of the untrained model"));
   if (parts.empty()) return "nothing was tested";
-  return str("p corrected by Holm over the ", join(parts, ", apart from the "), ", level ", percent(1 - level, 0));
+  return str("p corrected by Holm over the ", join(parts, ", apart from the "), ", level ", level_text(1 - level));
 }
 
 // Every row against the reference.
 std::string comparison_table(const StudyTable& table) {
   const double level = table.options.statistics.level;
   Table out;
-  out.head = {"", "", "difference", percent(level, 0) + " interval", "p", "corrected p", ""};
+  out.head = {"", "", "difference", level_text(level) + " interval", "p", "corrected p", ""};
   std::string significant;
   bool one_run = true;
   for (const StudyRow& row : table.rows) {

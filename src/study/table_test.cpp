@@ -184,6 +184,30 @@ TEST(study_table, the_decision_s_row_other_trained_rows_and_the_base_are_familie
       std::string::npos);
 }
 
+// Seed 3 of UCAS is missing: three seeds are complete, and the first look is at two, at its own level.
+TEST(study_table, a_decision_with_looks_takes_the_seeds_of_the_last_look_that_is_reached) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs;
+  const std::vector<std::vector<int>> dapo = {{4, 4, 0, 0}, {4, 4, 0, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}};
+  for (int seed : {0, 1, 2, 3}) {
+    runs.push_back(write_run(home, str("dapo-seed", seed), "DAPO", seed, "0.1", 2, dapo[seed]));
+    if (seed < 3) runs.push_back(write_run(home, str("ucas-seed", seed), "UCAS", seed, "0.2", 2, {8, 7, 2, 4 + seed}));
+  }
+  TableOptions options;
+  options.columns = options.compare = quantities({"mean@8"});
+  options.reference = "DAPO";
+  options.decide = {.row = "UCAS", .helps_from = 0.01, .looks = {2, 4}};
+  const StudyTable table = study_table(runs, options);
+  EXPECT_EQ(table.complete_seeds, 3);
+  EXPECT_EQ(table.look, 2);
+  EXPECT_EQ(table.rows[0].runs.size(), 2u);
+  EXPECT_NEAR(table.options.statistics.level, 1 - 0.00517, 1e-4);
+  EXPECT_NE(table_markdown(table).find("| 99.5 % interval |"), std::string::npos);
+  EXPECT_NE(table.decision.find(" at 2 of 4 seeds: mean@8 +"), std::string::npos) << table.decision;
+  options.decide.looks = {8, 16};
+  EXPECT_EQ(study_table(runs, options).decision, "undecided: 3 of 8 seeds for the first look");
+}
+
 TEST(study_table, a_column_of_each_source_is_one_for_each) {
   testing::TemporaryDirectory home;
   TableOptions options;

@@ -79,8 +79,8 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
   for (const StudyRun& run : study_.runs) {
     const size_t bases = c.base.crossed ? starts_.size() : 1;
     for (size_t base = 0; base < bases; ++base) {
-      for (int64_t seed = 0; seed < c.seeds; ++seed) {
-        add_task(run, c.base.crossed ? base : static_cast<size_t>(seed) % starts_.size(), seed);
+      for (int64_t i = 0; i < c.seeds; ++i) {
+        add_task(run, c.base.crossed ? base : static_cast<size_t>(i) % starts_.size(), c.first_seed + i);
       }
     }
   }
@@ -275,7 +275,7 @@ std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
   const std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n",
                                    plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit,
                                    "\n", test_hash_, as_graded(plan));
-  return str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
+  return str(config().eval_name(), "-", hash_of_text(settings).substr(0, 8));
 }
 
 }  // namespace ucas

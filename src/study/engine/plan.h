@@ -56,8 +56,6 @@ class StudyPlan {
   const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }
   // Of base.tasks: where their files lie, once made.
   std::string text_tasks_home() const { return path_join(config().pool, "tasks-" + data_hash_.substr(0, 8)); }
-  // In the views; in the pool its hash follows.
-  std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
 
  private:

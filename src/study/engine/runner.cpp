@@ -166,7 +166,7 @@ class StudyRunner {
     std::vector<std::string> views;
     for (const StudyBaseRow& row : plan_.base_rows()) {
       make_view({row.path, row.view, "", label_json(row.row, plan_.starts()[row.start].label, -1), row.evaluation.name,
-                 plan_.eval_name()});
+                 config().eval_name()});
       views.push_back(row.view);
     }
     for (const StudyTask& task : plan_.tasks()) {
@@ -174,7 +174,7 @@ class StudyRunner {
       named.label = task.title;
       make_view({task.path, task.view, to_toml(named),
                  label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
-                 plan_.eval_name()});
+                 config().eval_name()});
       views.push_back(task.view);
     }
     return views;
@@ -187,44 +187,15 @@ class StudyRunner {
     return json.dump() + "\n";
   }
 
-  // What makes the table again: without what only says where.
-  std::string command() const {
-    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--threads"};
-    std::string text = "ucas study";
-    for (size_t i = 0; i < words_.size(); ++i) {
-      if (kElsewhere.contains(words_[i])) {
-        ++i;
-      } else if (!kElsewhere.contains(words_[i].substr(0, words_[i].find('=')))) {
-        text += " " + words_[i];
-      }
-    }
-    return text;
-  }
-
-  TableOptions table_options() const {
-    const StudyConfig& c = config();
-    TableOptions options;
-    options.title = c.title;
-    options.command = command();
-    options.eval = plan_.eval_name();
-    options.reference = c.reference;
-    options.columns = plan_.study().columns;
-    options.compare = plan_.study().compare;
-    options.each_seed = c.is("seeds");
-    options.gates = plan_.study().gates;
-    options.decide = c.decide;
-    return options;
-  }
-
   void write_results() const {
     const auto lock = claim(config().out, true);
     const StudyConfig& c = config();
     const std::string results = path_join(c.out, "results"), report = path_join(c.out, "report.html");
     const std::string folder = path_join(c.out, "figures");
     const std::vector<std::string> views = make_views();
-    const StudyTable table = study_table(views, table_options());
+    const StudyTable table = study_table(views, table_options(plan_.study(), words_));
     std::string markdown = table_markdown(table);
-    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
+    for (const FigureRequest& request : figure_requests(plan_.study(), views, config().eval_name())) {
       std::vector<StudyFigure> figures = study_figures(request);
       for (StudyFigure& figure : figures) {
         figure.name = file_name(figure.name);
