@@ -9,9 +9,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "methods/apply.h"
-#include "methods/first_update.h"
 #include "objective/advantage/group_advantage.h"
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 #include "records/run/step_data.h"
 #include "report/methods_figure.h"
 

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/commands/compare.h"
 #include "compare/diagnosis.h"
-#include "evaluate/sources/stored_samples.h"
+#include "evaluate/sources/responses_file.h"
 #include "records/run_record.h"
 #include "report/diagnosis.h"
 
