@@ -3,32 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "objective/advantage/group_advantage.h"
 #include "results/table.h"
-#include "stats/calibration.h"
+#include "stats/samples.h"
 #include "verify/registry.h"
 
 namespace ucas {
 
 namespace {
 
-struct MeanSum {
-  double sum = 0;
-  int64_t count = 0;
-  void add(double value) {
-    sum += value;
-    ++count;
-  }
-  double mean() const { return count == 0 ? kUnknown : sum / static_cast<double>(count); }
-};
-using ByProblem = std::map<std::string, MeanSum>;
+using ByProblem = std::map<std::string, std::vector<double>>;
 
 std::vector<double> means_of(const ByProblem& values) {
   std::vector<double> means;
-  for (const auto& [problem, of] : values) means.push_back(of.mean());
+  for (const auto& [problem, of] : values) means.push_back(mean_of(of));
   return means;
 }
 
@@ -43,27 +35,19 @@ bool is_mixed(const SignalledGroup& group) {
   return right > 0 && right < std::ssize(group.responses);
 }
 
-// Of each response: which share of its group begins as it does, or is right or wrong with it.
-std::vector<double> shares_of(const SignalledGroup& group, RareBy by) {
-  const auto kind = [by](const SignalledResponse& o) {
-    return by == RareBy::opening ? o.opening : std::string(o.right ? "right" : "wrong");
-  };
-  std::map<std::string, int64_t> count;
-  for (const SignalledResponse& o : group.responses) ++count[kind(o)];
-  std::vector<double> shares;
-  for (const SignalledResponse& o : group.responses) {
-    shares.push_back(static_cast<double>(count[kind(o)]) / static_cast<double>(group.responses.size()));
-  }
-  return shares;
-}
-
 // Which of the group's responses are right and rare.
 std::vector<bool> rare_of(const SignalledGroup& group, const DiagnosisOptions& options) {
   const double rare = options.rare * (1 + 1e-12);  // 0.1 is not 10 of 100
   std::vector<bool> is(group.responses.size());
-  if (options.rare_by != RareBy::logprob) {
-    const std::vector<double> shares = shares_of(group, options.rare_by);
-    for (size_t i = 0; i < is.size(); ++i) is[i] = group.responses[i].right && shares[i] <= rare;
+  if (options.rare_by != RareBy::logprob) {  // few of its group begin as it does, or are right
+    const auto like = [&](const SignalledResponse& a, const SignalledResponse& b) {
+      return options.rare_by == RareBy::opening ? a.opening == b.opening : a.right == b.right;
+    };
+    for (size_t i = 0; i < is.size(); ++i) {
+      const SignalledResponse& o = group.responses[i];
+      const auto alike = std::ranges::count_if(group.responses, [&](const auto& other) { return like(o, other); });
+      is[i] = o.right && static_cast<double>(alike) / static_cast<double>(is.size()) <= rare;
+    }
     return is;
   }
   const std::vector<double> logprobs = values_of(group, Signal::logprob);
@@ -83,102 +67,40 @@ bool selects(RareBy by, Signal signal) {
          (by == RareBy::accuracy && signal == Signal::self_consistency);
 }
 
-bool all_finite(std::span<const double> values) {
-  return std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
-}
-
-// C_hat as UCAS has it: Eq. 7.
-std::vector<double> standardized(std::span<const double> values) {
-  const GroupAdvantageConfig config;
-  return zscore(values, {}, config.eps, config.ddof);
-}
-
-std::vector<bool> right_of(const SignalledGroup& group) {
-  std::vector<bool> right;
-  for (const SignalledResponse& o : group.responses) right.push_back(o.right);
-  return right;
-}
-
-class Diagnoser {
- public:
-  Diagnoser(std::span<const SignalledGroup> groups, const DiagnosisOptions& options)
-      : groups_(groups), options_(options) {
-    for (const SignalledGroup& group : groups_) {
-      if (!is_mixed(group)) continue;
-      mixed_.push_back(&group);
-      rare_.push_back(rare_of(group, options));
-    }
-  }
-  Diagnosis run();
-
- private:
-  void count();
-  SignalDiagnosis signal(Signal signal);
-  bool is_rare(size_t g, size_t i) const { return rare_[g][i]; }
-
-  std::span<const SignalledGroup> groups_;
-  const DiagnosisOptions& options_;
-  std::vector<const SignalledGroup*> mixed_;
-  std::vector<std::vector<bool>> rare_;  // of mixed_: right and rare
-  Diagnosis out_;
+struct MixedGroup {
+  const SignalledGroup* group;
+  std::vector<bool> right, rare;  // rare: and right
 };
 
-Diagnosis Diagnoser::run() {
-  count();
-  for (size_t s = 0; s < kSignals; ++s) {
-    SignalDiagnosis found = signal(static_cast<Signal>(s));
-    if (found.groups > 0) out_.signals.push_back(found);
-  }
-  return std::move(out_);
-}
-
-void Diagnoser::count() {
-  out_.groups = std::ssize(groups_);
-  out_.mixed = std::ssize(mixed_);
-  std::map<std::string, int64_t> problems, rare_problems;
-  for (size_t g = 0; g < mixed_.size(); ++g) {
-    ++problems[mixed_[g]->problem];
-    out_.responses += std::ssize(mixed_[g]->responses);
-    for (size_t i = 0; i < rare_[g].size(); ++i) {
-      if (!is_rare(g, i)) continue;
-      ++out_.rare;
-      ++rare_problems[mixed_[g]->problem];
-    }
-  }
-  out_.problems = std::ssize(problems);
-  out_.rare_problems = std::ssize(rare_problems);
-}
-
-SignalDiagnosis Diagnoser::signal(Signal signal) {
+SignalDiagnosis diagnose_signal(const std::vector<MixedGroup>& mixed, Signal signal, const DiagnosisOptions& options) {
   SignalDiagnosis out;
   out.signal = signal;
-  out.selects = selects(options_.rare_by, signal);
-  MeanSum area;
+  out.selects = selects(options.rare_by, signal);
+  std::vector<double> areas;
   ByProblem right, rare;
-  for (size_t g = 0; g < mixed_.size(); ++g) {
-    const std::vector<double> values = values_of(*mixed_[g], signal);
-    if (!all_finite(values)) continue;
+  for (const MixedGroup& of : mixed) {
+    const std::vector<double> values = values_of(*of.group, signal);
+    if (!std::ranges::all_of(values, [](double x) { return std::isfinite(x); })) continue;
     ++out.groups;
-    area.add(auroc(values, right_of(*mixed_[g])));
-    const std::vector<double> z = standardized(values);
+    areas.push_back(auroc(values, of.right));
+    const GroupAdvantageConfig config;
+    const std::vector<double> z = zscore(values, {}, config.eps, config.ddof);  // C_hat as UCAS has it: Eq. 7
     for (size_t i = 0; i < z.size(); ++i) {
-      const SignalledResponse& o = mixed_[g]->responses[i];
-      if (!o.right) continue;
-      right[mixed_[g]->problem].add(z[i]);
+      if (!of.right[i]) continue;
+      right[of.group->problem].push_back(z[i]);
       ++out.right;
       out.right_over += z[i] > 0;
-      if (!is_rare(g, i)) continue;
-      rare[mixed_[g]->problem].add(z[i]);
+      if (!of.rare[i]) continue;
+      rare[of.group->problem].push_back(z[i]);
       ++out.rare;
       out.rare_over += z[i] > 0;
     }
   }
-  out.auroc = area.mean();
-  if (!right.empty()) out.z_right = mean_of(means_of(right));
-  if (rare.empty()) return out;
+  out.auroc = mean_of(areas);
+  out.z_right = mean_of(means_of(right));
   const std::vector<double> of_problems = means_of(rare);
-  out.z_rare = mean_estimate(of_problems, options_.level);
-  if (constant(of_problems)) out.z_rare.low = out.z_rare.high = out.z_rare.value;
+  out.z_rare = mean_estimate(of_problems, options.level);
+  if (!rare.empty() && constant(of_problems)) out.z_rare.low = out.z_rare.high = out.z_rare.value;
   if (out.selects || out.rare < Diagnosis::kFewestRare || std::ssize(rare) < Diagnosis::kFewestProblems) return out;
   if (out.z_rare.high < 0) out.effect = RareEffect::protects;
   if (out.z_rare.low > 0) out.effect = RareEffect::shrinks;
@@ -188,21 +110,31 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
 }  // namespace
 
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options) {
-  return Diagnoser(groups, options).run();
+  Diagnosis out;
+  std::vector<MixedGroup> mixed;
+  std::set<std::string> problems, rare_problems;
+  for (const SignalledGroup& group : groups) {
+    std::vector<bool> right;
+    for (const SignalledResponse& o : group.responses) right.push_back(o.right);
+    const auto count = std::ranges::count(right, true);
+    if (count == 0 || count == std::ssize(right)) continue;
+    mixed.push_back({&group, right, rare_of(group, options)});
+    const auto rare = std::ranges::count(mixed.back().rare, true);
+    problems.insert(group.problem);
+    if (rare > 0) rare_problems.insert(group.problem);
+    out.responses += std::ssize(right);
+    out.rare += rare;
+  }
+  out.groups = std::ssize(groups);
+  out.mixed = std::ssize(mixed);
+  out.problems = std::ssize(problems);
+  out.rare_problems = std::ssize(rare_problems);
+  for (size_t i = 0; i < kSignals; ++i) {
+    SignalDiagnosis found = diagnose_signal(mixed, static_cast<Signal>(i), options);
+    if (found.groups > 0) out.signals.push_back(found);
+  }
+  return out;
 }
-
-namespace {
-
-SignalledResponse signalled(const SampledResponse& sampled, int64_t words) {
-  SignalledResponse o;
-  o.opening = opening_of(sampled.response, words);
-  o.right = sampled.right();
-  o.signal = {sampled.confidence, sampled.logprob / static_cast<double>(sampled.tokens), -sampled.entropy, kUnknown,
-              static_cast<double>(sampled.tokens)};
-  return o;
-}
-
-}  // namespace
 
 std::string opening_of(const std::string& text, int64_t words) {
   std::vector<std::string> first;
@@ -227,7 +159,10 @@ std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, i
     std::vector<Verdict> verdicts;
     for (const SampledResponse& sampled : row.responses) {
       if (sampled.tokens <= 0) continue;  // no token, or their number is not recorded: nothing to take a mean of
-      group.responses.push_back(signalled(sampled, words));
+      group.responses.push_back({opening_of(sampled.response, words),
+                                 sampled.right(),
+                                 {sampled.confidence, sampled.logprob / static_cast<double>(sampled.tokens),
+                                  -sampled.entropy, kUnknown, static_cast<double>(sampled.tokens)}});
       verdicts.emplace_back();
       verdicts.back().kind = sampled.verdict.value_or(VerdictKind::unparseable);
       verdicts.back().answer = sampled.answer;
@@ -250,21 +185,17 @@ namespace {
 
 constexpr size_t kDiagnosisWidth = 110;
 
-std::string z_text(double z) { return signed_text(z, 2); }
-
-Cell z_cell(double z) { return Cell::decimal(z, 2, true); }
-
 std::string signals_table(const DiagnosisReport& report) {
   const std::string interval = str(percent(report.options.level, 0), " interval");
   Table table{{"signal", "AUROC", "z right", "of them z > 0", "z rare right", interval, "of them z > 0", "stage 1"}};
   for (const SignalDiagnosis& s : report.found.signals) {
     const Figure& z = s.z_rare;
-    table.add({word_of(s.signal), Cell::decimal(s.auroc, 3), z_cell(s.z_right), share_text(s.right_share_over()),
-               z_cell(z.value),
+    table.add({word_of(s.signal), Cell::decimal(s.auroc, 3), Cell::decimal(s.z_right, 2, true),
+               share_text(s.right_over, s.right), Cell::decimal(z.value, 2, true),
                s.selects     ? "chosen by it"
-               : z.bounded() ? str(z_text(z.low), " to ", z_text(z.high))
+               : z.bounded() ? str(signed_text(z.low, 2), " to ", signed_text(z.high, 2))
                              : "-",
-               share_text(s.share_over()), word_of(s.effect)});
+               share_text(s.rare_over, s.rare), word_of(s.effect)});
   }
   return "\n" + table.text("  ", kDiagnosisWidth);
 }
@@ -284,8 +215,7 @@ std::string rare_words(const DiagnosisReport& report) {
   return "";
 }
 
-std::string reading(const DiagnosisReport& report) {
-  const Diagnosis& found = report.found;
+std::string reading(const Diagnosis& found) {
   if (found.enough()) {
     return "protects, shrinks: lower, or higher, for rare right responses than for their group, so that stage 1 would "
            "raise, or lower, their reward (--method.response_confidence; --method.alpha_pos 0 leaves it alone).";
@@ -306,7 +236,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                          grouped(found.rare_problems), "\n  ", rare_words(report), "\n");
   for (const std::string& remark : report.remarks) text += str("  note: ", remark, "\n");
   if (!found.signals.empty()) text += signals_table(report);
-  return str(text, "\n  ", wrap_text(reading(report), kDiagnosisWidth, 2, 2), "\n");
+  return str(text, "\n  ", wrap_text(reading(found), kDiagnosisWidth, 2, 2), "\n");
 }
 
 }  // namespace ucas

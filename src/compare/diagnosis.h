@@ -61,12 +61,6 @@ struct SignalDiagnosis {
   int64_t right = 0, right_over = 0;  // all right responses: what being right alone does
   bool selects = false;               // rare responses were chosen by this very signal: its z says nothing
   RareEffect effect = RareEffect::unclear;
-  double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
-    return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);
-  }
-  double right_share_over() const {
-    return right == 0 ? kUnknown : static_cast<double>(right_over) / static_cast<double>(right);
-  }
 };
 
 struct Diagnosis {

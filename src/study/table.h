@@ -77,7 +77,6 @@ std::vector<std::string> runs_below(const std::string& home, const Study& study)
 StudyTable study_table(const std::vector<std::string>& runs, const TableOptions& options);
 
 std::string table_markdown(const StudyTable& table);
-std::string table_csv(const StudyTable& table);   // a line per row, column and run ("all": mean and deviation)
 std::string table_text(const StudyTable& table);  // for a terminal
 
 }  // namespace ucas

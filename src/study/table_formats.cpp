@@ -219,37 +219,6 @@ std::string table_markdown(const StudyTable& table) {
   return out + comparison_table(table) + protocol_text(table);
 }
 
-std::string table_csv(const StudyTable& table) {
-  Table out;
-  out.head = {"evaluation", "row",        "base", "seed", "quantity", "value",  "std",
-              "runs",       "difference", "low",  "high", "p",        "p_holm", "significant"};
-  const auto number = [](double value) { return Cell::value(value, true); };
-  const auto add = [&](std::vector<Cell> line) {
-    line.insert(line.begin(), table.options.eval);
-    line.resize(out.head.size());
-    out.add(std::move(line));
-  };
-  for (const StudyRow& row : table.rows) {
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      const StudyCell& cell = row.cells[c];
-      for (size_t i = 0; i < cell.values.size(); ++i) {
-        add({row.title, row.runs[i].base, row.trained ? str(row.runs[i].seed) : "", table.columns[c].text(),
-             number(cell.values[i]), "", "1"});
-      }
-      std::vector<Cell> line = {
-          row.title, "", "all", table.columns[c].text(), number(cell.mean), number(cell.deviation), str(cell.known())};
-      auto compared = std::ranges::find(table.compare, table.columns[c]);
-      if (compared != table.compare.end() && !row.against.empty()) {
-        const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
-        for (double value : {d.change.value, d.change.low, d.change.high, d.p, d.p_holm}) line.push_back(number(value));
-        line.emplace_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
-      }
-      add(std::move(line));
-    }
-  }
-  return out.csv();
-}
-
 std::string table_text(const StudyTable& table) {
   Table main = main_table(table);
   main.caption = caption(table);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "report/figures/figures.h"
 #include "report/svg/svg_chart.h"
-#include "stats/calibration.h"
+#include "stats/samples.h"
 
 namespace ucas {
 

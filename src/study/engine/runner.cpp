@@ -190,7 +190,7 @@ class StudyRunner {
   void write_results() const {
     const auto lock = claim(config().out, true);
     const StudyConfig& c = config();
-    const std::string results = path_join(c.out, "results"), report = path_join(c.out, "report.html");
+    const std::string results = path_join(c.out, "results.md"), report = path_join(c.out, "report.html");
     const std::string folder = path_join(c.out, "figures");
     const std::vector<std::string> views = make_views();
     const StudyTable table = study_table(views, table_options(plan_.study(), words_));
@@ -204,10 +204,9 @@ class StudyRunner {
       }
       write_figures(figures, folder);
     }
-    write_file(results + ".md", markdown);
-    write_file(results + ".csv", table_csv(table));
+    write_file(results, markdown);
     write_report(views, report, c.title);
-    out(str("\n", table_text(table), "\nresults ", results, ".md, .csv\nfigures ", folder, "\nreport  ", report, "\n"));
+    out(str("\n", table_text(table), "\nresults ", results, "\nfigures ", folder, "\nreport  ", report, "\n"));
   }
 
   // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
