@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -26,16 +25,11 @@ std::string text_of(const Setting& setting) {
 }
 
 double percent_of(const Setting& setting) {
-  double value = -1;
-  if (const auto* whole = std::get_if<int64_t>(&setting.value)) {
-    value = static_cast<double>(*whole);
-  } else if (const auto* real = std::get_if<double>(&setting.value)) {
-    value = *real;
-  } else {
-    refuse(setting, "expected a percentage such as 68.7 under the name of a benchmark");
-  }
-  if (!(value >= 0 && value <= 100)) refuse(setting, str(value, ", expected a percentage from 0 to 100"));
-  return value;
+  const auto* whole = std::get_if<int64_t>(&setting.value);
+  const auto* real = std::get_if<double>(&setting.value);
+  const double value = whole ? static_cast<double>(*whole) : real ? *real : kUnknown;
+  if (value >= 0 && value <= 100) return value;
+  refuse(setting, str(whole || real ? str(value, ", ") : "", "expected a percentage from 0 to 100 such as 68.7"));
 }
 
 int64_t count_of(const Setting& setting) {
@@ -75,7 +69,7 @@ void take_of_row(const Setting& setting, const std::vector<std::string>& parts, 
   }
 }
 
-void take(const Setting& setting, PublishedTable& table, std::map<std::string, PublishedRow*>& rows) {
+void take(const Setting& setting, PublishedTable& table) {
   if (setting.key == "title" || setting.key == "source" || setting.key == "note") {
     (setting.key == "title" ? table.title : setting.key == "source" ? table.source : table.note) = text_of(setting);
     return;
@@ -84,7 +78,9 @@ void take(const Setting& setting, PublishedTable& table, std::map<std::string, P
   if (parts.size() < 3 || parts.size() > 4 || parts[0] != "row") {
     refuse(setting, "unknown key; expected title, source, note, and in a table [row.KEY] name, size and percentages");
   }
-  take_of_row(setting, parts, *rows.at(parts[1]));
+  auto row = std::ranges::find(table.rows, parts[1], &PublishedRow::key);
+  if (row == table.rows.end()) row = table.rows.insert(row, {.key = parts[1], .name = parts[1]});
+  take_of_row(setting, parts, *row);
 }
 
 Cell cell_of(const PublishedFigure& figure) {
@@ -155,20 +151,7 @@ PublishedTable load_published(const std::string& name_or_path) {
   std::ranges::stable_sort(settings, {}, line_of);  // the library hands them out by name
 
   PublishedTable table;
-  std::vector<std::string> order;
-  for (const Setting& setting : settings) {
-    const std::vector<std::string> parts = split(setting.key, '.');
-    if (parts.size() > 2 && parts[0] == "row" && std::find(order.begin(), order.end(), parts[1]) == order.end()) {
-      order.push_back(parts[1]);
-    }
-  }
-  table.rows.resize(order.size());
-  std::map<std::string, PublishedRow*> rows;
-  for (size_t i = 0; i < order.size(); ++i) rows[order[i]] = &table.rows[i];
-  for (const Setting& setting : settings) take(setting, table, rows);
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (table.rows[i].name.empty()) table.rows[i].name = order[i];
-  }
+  for (const Setting& setting : settings) take(setting, table);
   if (table.source.empty())
     throw Error(ErrorKind::config, str(where, ": source is missing: where were these figures published?"));
   if (table.rows.empty()) throw Error(ErrorKind::config, str(where, ": no table [row.KEY] with figures"));

@@ -23,7 +23,7 @@ struct PublishedFigure {
 };
 
 struct PublishedRow {
-  std::string name;                     // of the model or method, as the article has it
+  std::string key, name;                // of the file; of the model or method, as the article has it
   std::string table, size;              // "Table 1", "7B"; may be empty
   int64_t runs = 1;                     // that its figures are means of
   std::vector<PublishedFigure> figure;  // in order of the file

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/figures/figures.h"
 #include "report/svg/svg_chart.h"
-#include "stats/samples.h"
 
 namespace ucas {
 
@@ -57,16 +57,6 @@ void z_score(std::vector<Pair>& pairs, const ProblemRow* Pair::* which, double P
   }
 }
 
-double ranking(const std::vector<Pair>& pairs, const ProblemRow* Pair::* which) {
-  std::vector<double> score;
-  std::vector<bool> right;
-  for (const Pair& pair : pairs) {
-    score.push_back((pair.*which)->greedy->confidence);
-    right.push_back((pair.*which)->greedy->right());
-  }
-  return auroc(score, right);
-}
-
 // The model before training: the first untrained group. Where nothing was trained here, the others come after the first
 // one that was given.
 const RunGroup* base_of(const std::vector<RunGroup>& groups) {
@@ -85,11 +75,6 @@ const EvalRecord* of_seed(const RunGroup& group, const std::string& data, int64_
   return found;
 }
 
-std::string signed_text(double value) {
-  std::string text = fixed(value, 2);
-  return text == "-0.00" ? "0.00" : text;
-}
-
 // What is drawn: the first run of a group that has the pairs, after the base, on one set of problems.
 struct Drawn {
   std::string base, source;
@@ -100,25 +85,22 @@ struct Drawn {
 };
 
 std::string words(const Drawn& d) {
-  const std::vector<Pair>& pairs = d.pairs;
   std::string out =
       str("One dot a problem: confidence of the greedy response (Eq. 6), z-scored over the problems of "
           "each model by itself, ",
-          pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
+          d.pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
           d.group.title, " after (", d.run, "). ");
   for (size_t k = 0; k < kPairKinds.size(); ++k) {
-    std::vector<double> x, y;
-    for (const Pair& pair : pairs) {
+    std::vector<double> before, after;
+    for (const Pair& pair : d.pairs) {
       if (pair.kind() != k) continue;
-      x.push_back(pair.z_before);
-      y.push_back(pair.z_after);
+      before.push_back(pair.z_before);
+      after.push_back(pair.z_after);
     }
-    out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", x.size());
-    if (!x.empty()) out += str(", mean ", signed_text(mean_of(x)), " to ", signed_text(mean_of(y)));
+    out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", before.size());
+    if (!before.empty()) out += str(", mean ", signed_text(mean_of(before), 2), " to ", signed_text(mean_of(after), 2));
   }
-  auto area = [](double value) { return std::isnan(value) ? std::string("unknown") : fixed(value, 3); };
-  return out + str(". AUROC of confidence for being right: ", area(ranking(pairs, &Pair::before)), " before, ",
-                   area(ranking(pairs, &Pair::after)), " after.");
+  return out + ".";
 }
 
 std::string csv_of(const std::vector<Pair>& pairs) {
@@ -190,8 +172,6 @@ std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
   for (const RunGroup& group : in.groups) {
     if (base && (after.empty() || !after[0]->trained) && &group != base) after.push_back(&group);
   }
-  const std::string lacking =
-      "it takes a model before and one after training on the same problems, with confidence in eval/*.jsonl";
   const std::vector<std::string> sources =
       in.request.sources.empty() ? std::vector<std::string>{""} : sources_of(in, data);
   for (const RunGroup* group : after) {
@@ -210,7 +190,10 @@ std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
       figures.push_back(figure(drawn));
     }
   }
-  if (figures.empty() && in.lacking.empty()) in.lacking = lacking;
+  if (figures.empty()) {
+    throw Error(ErrorKind::empty,
+                "it takes a model before and one after training on the same problems, with confidence in eval/*.jsonl");
+  }
   return figures;
 }
 
