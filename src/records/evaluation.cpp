@@ -45,19 +45,6 @@ void add_samples(OrderedJson& out, const EvalNumbers& n) {
   out["unparseable_share"] = n.unparseable;
 }
 
-void add_calibration(OrderedJson& out, const EvalNumbers& n) {
-  if (!n.calibration) return;
-  const Calibration& c = *n.calibration;
-  OrderedJson bins = OrderedJson::array();
-  for (const ReliabilityBin& b : c.bins) {
-    bins.push_back({{"low", b.low}, {"high", b.high}, {"count", b.count}, {"stated", b.stated}, {"right", b.right}});
-  }
-  out["calibration"] = {{"auroc_logprob", c.auroc_logprob},
-                        {"auroc_confidence", c.auroc_confidence},
-                        {"ece", c.ece},
-                        {"bins", std::move(bins)}};
-}
-
 OrderedJson macro_json(const EvalNumbers& macro) {
   OrderedJson out = OrderedJson::object();
   add_greedy(out, macro);
@@ -91,20 +78,6 @@ std::vector<FigureAt> figures_at_k(const JsonObject& object, const char* key) {
   return list;
 }
 
-Calibration calibration_of(const JsonObject& object) {
-  constexpr size_t kMostBins = 1000;
-  Calibration c;
-  c.auroc_logprob = object.number_or("auroc_logprob", kUnknown);
-  c.auroc_confidence = object.number_or("auroc_confidence", kUnknown);
-  c.ece = object.number_or("ece", kUnknown);
-  for (const JsonObject& bin : object.children_or_none("bins")) {
-    if (c.bins.size() == kMostBins) object.refuse(str("\"bins\": expected at most ", kMostBins));
-    c.bins.push_back({bin.number_or("low", kUnknown), bin.number_or("high", kUnknown), bin.whole_or("count", 0, 0),
-                      bin.number_or("stated", kUnknown), bin.number_or("right", kUnknown)});
-  }
-  return c;
-}
-
 void read_numbers(const JsonObject& object, EvalNumbers& n) {
   n.problems = object.whole_or("problems", 0);
   n.entropy = object.number_or("entropy", kUnknown);
@@ -117,7 +90,6 @@ void read_numbers(const JsonObject& object, EvalNumbers& n) {
   n.mean_at = figures_at_k(object, "mean@k");
   n.pass_at = figures_at_k(object, "pass@k");
   n.majority_at = figures_at_k(object, "maj@k");
-  if (object.has("calibration")) n.calibration = calibration_of(object.child("calibration"));
 }
 
 SampledResponse response_of(const JsonObject& row) {
@@ -202,7 +174,6 @@ std::string to_json(const EvalRecord& record) {
   out["max_tokens"] = config.max_tokens;
   add_samples(out, record);
   if (record.macro) out["macro"] = macro_json(*record.macro);
-  add_calibration(out, record);
   out["interval"] =
       str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
           config.bootstrap_draws, " draws");
@@ -218,7 +189,6 @@ std::string to_json(const EvalRecord& record) {
     row["problems"] = numbers.problems;
     add_greedy(row, numbers);
     add_samples(row, numbers);
-    add_calibration(row, numbers);
   }
   out["by_source"] = std::move(sources);
   for (const auto& [source, by_subject] : record.by_subject) {
@@ -322,10 +292,6 @@ Figure figure_named(const EvalNumbers& n, const std::string& name) {
   if (name == "length") return alone(n.length);
   if (name == "truncated") return alone(n.truncated);
   if (name == "unparseable") return alone(n.unparseable);
-  if (!n.calibration) return {};
-  if (name == "ece") return alone(n.calibration->ece);
-  if (name == "auroc_logprob") return alone(n.calibration->auroc_logprob);
-  if (name == "auroc_confidence") return alone(n.calibration->auroc_confidence);
   return {};
 }
 

@@ -13,7 +13,6 @@
 #include "core/verdict.h"
 #include "records/asked.h"
 #include "records/eval_config.h"
-#include "stats/calibration.h"
 #include "stats/spread.h"
 #include "verify/registry.h"
 
@@ -24,14 +23,6 @@ constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
 struct FigureAt {
   int64_t k = 0;
   Figure share;
-};
-
-// Does the model know when it is right? Over the same responses as the shares below. The stated probability of a
-// response is exp(mean log-prob of its tokens); its confidence is C(o|q) (Eq. 6), which only ranks.
-struct Calibration {
-  double auroc_logprob = kUnknown, auroc_confidence = kUnknown;  // known if there are right and wrong responses
-  double ece = kUnknown;                                         // of the stated probability, ten equal-width bins
-  std::vector<ReliabilityBin> bins;
 };
 
 // Over one set of problems. Shares and means of responses are over the samples, or over the greedy responses where
@@ -46,7 +37,6 @@ struct EvalNumbers {
   std::vector<FigureAt> mean_at;  // share of right samples; intervals: bootstrap over problems. Ascending k
   std::vector<FigureAt> pass_at;  // unbiased pass@k
   std::vector<FigureAt> majority_at;
-  std::optional<Calibration> calibration;
 };
 
 // One source by the subjects of its problems.
@@ -106,7 +96,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
                            std::vector<std::string>& remarks);
 
 // One figure by its name in the tables: "greedy", "mean@16", "pass@8", "maj@16", "entropy", "length", "truncated",
-// "unparseable", "ece", "auroc_logprob", "auroc_confidence"; unknown where it is not there.
+// "unparseable"; unknown where it is not there.
 Figure figure_named(const EvalNumbers& numbers, const std::string& name);
 // The names of its shares: "greedy", then "mean@4" ..., "maj@4" ... and "pass@4" ..., each with ascending k.
 std::vector<std::string> shares_of(const EvalNumbers& numbers);

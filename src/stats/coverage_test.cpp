@@ -54,7 +54,8 @@ TEST(coverage, of_a_mean_over_few_problems_is_that_which_is_stated) {
   for (int problems : {15, 30, 83, 100, 120}) {
     for (double mean : {0.03, 0.13, 0.5}) {
       const double share = covered(problems, mean, 250, [](const std::vector<double>& values, uint64_t seed) {
-        return bootstrap_share(values, seed, 0.95, 200);
+        const Figure found = share_mean(values, seed, 0.95, 200);
+        return Interval{found.low, found.high};
       });
       EXPECT_GE(share, 0.90) << problems << " problems, mean " << mean;
     }
@@ -67,8 +68,8 @@ TEST(coverage, of_a_macro_mean_with_a_small_set_is_that_which_is_stated) {
   constexpr int kRuns = 200;
   for (int run = 0; run < kRuns; ++run) {
     const std::vector<std::vector<double>> sets = {mean_at_16(30, 0.05, rng), mean_at_16(120, 0.4, rng)};
-    const MacroMean found = macro_mean(sets, static_cast<uint64_t>(run), 0.95, 200);
-    count += found.interval.low <= 0.225 && 0.225 <= found.interval.high;
+    const Figure found = macro_mean(sets, static_cast<uint64_t>(run), 0.95, 200);
+    count += found.low <= 0.225 && 0.225 <= found.high;
   }
   EXPECT_GE(count, 0.90 * kRuns);
 }

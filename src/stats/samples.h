@@ -1,9 +1,10 @@
-// Figures from n graded samples per problem: pass@k, mean@k and majority vote.
+// Figures from graded samples: pass@k, mean@k and majority vote of a problem, ranking by a score.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace ucas {
 
@@ -28,5 +29,9 @@ double mean_at_n(SampleCount samples);
 // seen first; samples of class -1 (unparseable) do not vote. Nothing if there is no vote: the problem then counts as
 // wrong.
 std::optional<size_t> majority(std::span<const int32_t> answer_class);
+
+// Chance that a random right answer scores above a random wrong one, ties counting half (Mann-Whitney U / (n1 n0)).
+// Unknown (NaN) unless there are both right and wrong answers.
+double auroc(std::span<const double> score, const std::vector<bool>& right);
 
 }  // namespace ucas
