@@ -336,8 +336,8 @@ TEST(study_table, the_table_holds_rows_means_comparison_and_seeds) {
 TEST(study_table, the_deviation_says_whether_it_is_over_bases_seeds_or_both) {
   const auto over = [](const std::vector<RunLabel>& labels) {
     StudyTable table;
-    table.rows.push_back({"base", false, {{"0", -1}, {"1", -1}}, {}, {}});
-    table.rows.push_back({"row", true, labels, {}, {}});
+    table.rows.push_back({"", "base", false, {{"0", -1}, {"1", -1}}, {}, {}});
+    table.rows.push_back({"", "row", true, labels, {}, {}});
     return table.deviation_over();
   };
   EXPECT_EQ(over({{"", 0}}), "");
