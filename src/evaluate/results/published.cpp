@@ -55,12 +55,17 @@ void take_of_row(const Setting& setting, const std::vector<std::string>& parts, 
     for (PublishedFigure& figure : row.figure) {
       if (figure.benchmark == parts[3]) figure.deviation = percent_of(setting);
     }
+  } else if (parts.size() == 4 && key == "doubts") {
+    for (PublishedFigure& figure : row.figure) {
+      if (figure.benchmark == parts[3] && figure.metric == "greedy") figure.doubt = text_of(setting);
+    }
   } else if (parts.size() == 4) {
     row.figure.push_back({key, parts[3], percent_of(setting), kUnknown, ""});
   } else if (key == "name" || key == "size" || key == "table") {
     (key == "name" ? row.name : key == "size" ? row.size : row.table) = text_of(setting);
   } else if (key == "doubt") {
-    row.doubts.push_back(text_of(setting));
+    const auto* several = std::get_if<std::vector<std::string>>(&setting.value);
+    row.doubts = several != nullptr ? *several : std::vector{text_of(setting)};
   } else if (key == "runs") {
     row.runs = count_of(setting);
   } else if (key == "average") {
@@ -82,49 +87,6 @@ void take(const Setting& setting, PublishedTable& table, std::map<std::string, P
   take_of_row(setting, parts, *rows.at(parts[1]));
 }
 
-// Half a unit of the last digit that was printed.
-double slack_of(double percent) {
-  const std::string digits = published_digits(percent);
-  return 0.5 * std::pow(10.0, -static_cast<double>(digits.size() - digits.find('.') - 1)) + 1e-9;
-}
-
-int64_t problems_of(const std::string& benchmark) {
-  return embedded(str("benchmarks/", benchmark, ".toml")) ? load_suite(benchmark).benchmarks[0].problems : 0;
-}
-
-// A share of greedy answers is a whole number of the set's problems, over several runs of all of theirs together.
-std::string count_doubt(const PublishedFigure& figure, int64_t runs) {
-  const auto n = static_cast<double>(problems_of(figure.benchmark) * runs);
-  if (n == 0 || figure.metric != "greedy") return "";
-  const double below = std::floor(figure.percent * n / 100), low = 100 * below / n, high = 100 * (below + 1) / n;
-  const double slack = slack_of(figure.percent);
-  if (figure.percent - low <= slack || high - figure.percent <= slack) return "";
-  return str("no count of ", n, runs > 1 ? " answers: " : " problems: ", below, " are ", fixed(low, 2), ", ", below + 1,
-             " are ", fixed(high, 2));
-}
-
-std::string average_doubt(const PublishedRow& row) {
-  if (std::isnan(row.average) || row.figure.empty()) return "";
-  double sum = 0;
-  for (const PublishedFigure& figure : row.figure) sum += figure.percent;
-  const double mean = sum / static_cast<double>(row.figure.size());
-  if (std::fabs(mean - row.average) <= slack_of(row.average)) return "";
-  return str("its average is printed as ", published_digits(row.average), ", its cells give ", fixed(mean, 2));
-}
-
-// A single run beside the mean of several of the same method and size.
-std::string seeds_doubt(const PublishedRow& row, const PublishedTable& table) {
-  for (const PublishedRow& other : table.rows) {
-    if (row.runs > 1 || other.runs < 2 || other.name != row.name || other.size != row.size) continue;
-    const double less = row.average - other.average;
-    if (std::isnan(less) || std::fabs(less) < 0.5) continue;
-    return str("a single run; the mean of ", other.runs, " seeds (", other.table, ") is ",
-               published_digits(other.average), ", ", fixed(std::fabs(less), 1), " points ",
-               less > 0 ? "lower" : "higher");
-  }
-  return "";
-}
-
 Cell cell_of(const PublishedFigure& figure) {
   std::string text = published_digits(figure.percent);
   if (!std::isnan(figure.deviation)) text += " +- " + published_digits(figure.deviation);
@@ -133,15 +95,6 @@ Cell cell_of(const PublishedFigure& figure) {
 
 size_t sources_among(const std::vector<std::string>& sets) {
   return static_cast<size_t>(std::ranges::count_if(sets, [](const auto& s) { return s != "macro" && s != "micro"; }));
-}
-
-void find_doubts(PublishedTable& table) {
-  for (PublishedRow& row : table.rows) {
-    for (PublishedFigure& figure : row.figure) figure.doubt = count_doubt(figure, row.runs);
-    for (std::string doubt : {average_doubt(row), seeds_doubt(row, table)}) {
-      if (!doubt.empty()) row.doubts.push_back(std::move(doubt));
-    }
-  }
 }
 
 }  // namespace
@@ -172,8 +125,9 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
     if (own == 0) continue;
     const auto macro = std::ranges::find(sets, "macro");
     if (macro != sets.end() && own == row.figure.size() && own == sources_among(sets) && !std::isnan(row.average)) {
+      const bool doubtful = std::ranges::any_of(row.doubts, [](const auto& d) { return d.starts_with("its average"); });
       line.cells[static_cast<size_t>(macro - sets.begin())] =
-          Cell::printed(str(published_digits(row.average), average_doubt(row).empty() ? "" : "?"), row.average / 100);
+          Cell::printed(published_digits(row.average) + (doubtful ? "?" : ""), row.average / 100);
     }
     std::string all = row.size;
     for (const Cell& cell : line.cells) all += "|" + cell.text();
@@ -219,7 +173,6 @@ PublishedTable load_published(const std::string& name_or_path) {
   if (table.source.empty())
     throw Error(ErrorKind::config, str(where, ": source is missing: where were these figures published?"));
   if (table.rows.empty()) throw Error(ErrorKind::config, str(where, ": no table [row.KEY] with figures"));
-  find_doubts(table);
   return table;
 }
 

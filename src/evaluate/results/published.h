@@ -3,9 +3,8 @@
 //   title, source, note
 //   [row.KEY]            table, name, size, runs, doubt, average, and a percentage for each benchmark: amc83 = 68.7
 //   [row.KEY.std]        deviations over `runs` runs
-//   [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
-// What makes a figure doubtful is noted with it: that it is no count of the set's problems, that an average does not
-// follow from its cells, that the same row over several seeds lies elsewhere.
+//   [row.KEY.doubts]     what makes a figure doubtful, a text for each benchmark; `doubt` of the whole row, a text or
+//   some [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
 // Fed to `ucas compare --published`. LibTorch-free.
 #pragma once
 

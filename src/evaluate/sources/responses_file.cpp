@@ -156,10 +156,18 @@ GivenResponses read_responses(const std::string& path) {
   GivenResponses out;
   out.kind = "rows";
   std::map<std::string, size_t> place;  // by what tells problems apart
+  std::string step;                     // of the training that the responses are of
   const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
     if (out.problems.empty()) refuse_other_rows(line);
     GivenRow row = given_row(line);
+    const Json* of_step = child(line.value, "step");
+    const std::string mine = of_step ? of_step->dump() : "";
+    if (out.problems.empty()) step = mine;
+    if (mine != step) {
+      refuse_row(line.where, str("of step ", mine, ", the rows before are of step ", step,
+                                 ": responses of two models; expected those of one step alone"));
+    }
     if (row.source.empty()) row.source = stem;
     const std::string problem_name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
     const auto [at, fresh] = place.try_emplace(problem_name, out.problems.size());

@@ -10,11 +10,10 @@
 
 namespace ucas {
 
-Graders graders_of(const Asked& asked, std::vector<std::string>& compared) {
+Graders graders_of(const Asked& asked) {
   Graders graders;
   for (const AskedSet& set : asked.sets) {
     graders.of[set.name] = make_grader(set.grader, set.extract);
-    if (set.grader == GraderKind::choice) compared.push_back(set.name);
   }
   return graders;
 }
@@ -37,8 +36,7 @@ std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, cons
   const std::string outputs = path_join(directory, evaluation.name + ".outputs.jsonl");
   const bool whole = std::ranges::none_of(evaluation.rows, lacks);
   if (whole || !exists(outputs) || !evaluation.asked) return evaluation.rows;
-  std::vector<std::string> compared;
-  const Graders graders = graders_of(*evaluation.asked, compared);
+  const Graders graders = graders_of(*evaluation.asked);
   for (const ProblemRow& row : evaluation.rows) {
     if (graders.of.contains(row.source)) continue;
     throw Error(ErrorKind::data_line,
@@ -51,7 +49,7 @@ std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, cons
   config.stored_responses = config.samples;
   config.bootstrap_draws = 0;  // no figure of it is read
   const std::vector<Responses> responses =
-      by_problem(problems, read_outputs(outputs).outputs, config.greedy, config.samples, compared);
+      by_problem(problems, read_outputs(outputs).outputs, config.greedy, config.samples);
   return score(problems, responses, graders, config).rows;
 }
 
