@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/file.h"
-#include "base/files/hash.h"
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
 #include "text/tokenizer/tokenizer.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/refusals.h"
 

@@ -14,14 +14,13 @@
 #include "evaluate/benchmark.h"
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/evaluate_models.h"
-#include "evaluate/results/compare_table.h"
 #include "evaluate/results/table.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"
 #include "records/run/run_directory.h"
 #include "sharding/ranks.h"
 #include "verify/audit/explain.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -10,8 +10,8 @@
 #include "cli/engine/prompts.h"
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
-#include "hf/adapter.h"
 #include "hf/hub.h"
+#include "hf/peft.h"
 #include "rollout/engine.h"
 #include "sharding/ranks.h"
 
