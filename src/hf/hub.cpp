@@ -28,6 +28,16 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::string at_home(std::string path) {
+  const std::string home = variable("HOME");
+  return path == "~" || path.starts_with("~/") ? path.replace(0, 1, home.empty() ? "/tmp" : home) : path;
+}
+
+std::string user_cache() {
+  const std::string cache = variable("XDG_CACHE_HOME");
+  return at_home(cache.empty() ? "~/.cache" : cache);
+}
+
 struct HubName {
   bool data_set = false;
   std::string name, revision;  // "ORG/NAME"; "": main
@@ -242,13 +252,9 @@ class HubResolver final : public Fields {
 }  // namespace
 
 std::string hub_cache() {
-  const auto at_home = [](std::string path) {
-    return path == "~" || path.starts_with("~/") ? path.replace(0, 1, variable("HOME")) : path;
-  };
   if (const std::string place = variable("HF_HUB_CACHE"); !place.empty()) return at_home(place);
   if (const std::string home = variable("HF_HOME"); !home.empty()) return path_join(at_home(home), "hub");
-  const std::string cache = variable("XDG_CACHE_HOME");
-  return path_join(at_home(cache.empty() ? "~/.cache" : cache), "huggingface/hub");
+  return path_join(user_cache(), "huggingface/hub");
 }
 
 bool is_hub_name(const std::string& name) {
@@ -317,14 +323,6 @@ namespace {
 
 constexpr std::string_view kGenerated = "rg:";
 constexpr const char* kFolder = "ucas/reasoning_gym";
-
-std::string user_cache() {
-  for (const auto& [name, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
-    const char* place = std::getenv(name);
-    if (place != nullptr && *place != '\0') return path_join(place, below);
-  }
-  return "/tmp";
-}
 
 }  // namespace
 

@@ -190,37 +190,18 @@ std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& 
 }
 
 // Keys that everyone looks at, beside those that are no defaults.
-constexpr const char* kShown[] = {"model",
-                                  "device",
-                                  "dtype",
-                                  "seed",
-                                  "data.files",
-                                  "data.val_files",
-                                  "data.template",
-                                  "data.max_prompt_length",
-                                  "data.train_batch_size",
-                                  "rollout.n",
-                                  "rollout.temperature",
-                                  "rollout.response_length",
-                                  "lora.rank",
-                                  "reward.grader",
-                                  "reward.truncated",
-                                  "method.name",
-                                  "update.mini_batch_size",
-                                  "update.micro_batch_tokens",
-                                  "update.recompute",
-                                  "optimizer.lr",
-                                  "train.steps",
-                                  "train.epochs",
-                                  "train.save_freq",
-                                  "train.test_freq"};
+constexpr std::string_view kShown =
+    " model device dtype seed data.files data.val_files data.template data.max_prompt_length data.train_batch_size "
+    "rollout.n rollout.temperature rollout.response_length lora.rank reward.grader reward.truncated method.name "
+    "update.mini_batch_size update.micro_batch_tokens update.recompute optimizer.lr train.steps train.epochs "
+    "train.save_freq train.test_freq ";
 
 std::string commented_toml(const TrainConfig& config, const std::string& method) {
   const std::vector<FieldValue> usual = fields_of(make_train_config({typed("method.name", method)}));
   std::string top, tables, section;
   for (const FieldValue& field : fields_of(config)) {
     const auto at = std::ranges::find(usual, field.key, &FieldValue::key);
-    const bool shown = std::ranges::find(kShown, field.key) != std::end(kShown);
+    const bool shown = kShown.find(str(" ", field.key, " ")) != std::string_view::npos;
     if (!shown && at != usual.end() && at->value == field.value) continue;
     const size_t dot = field.key.rfind('.');
     const std::string table = dot == std::string::npos ? "" : field.key.substr(0, dot);

@@ -10,7 +10,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/fields.h"
-#include "evaluate/benchmark.h"
 
 namespace ucas {
 
