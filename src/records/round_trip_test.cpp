@@ -243,7 +243,6 @@ TEST_F(round_trip, of_a_response_of_a_step) {
   StoredResponse r{.step = 3,
                    .sample = 2,
                    .tokens = 4,
-                   .weights = 2,
                    .problem = "p",
                    .source = "s",
                    .prompt = "q",
@@ -262,9 +261,6 @@ TEST_F(round_trip, of_a_response_of_a_step) {
   EXPECT_EQ(rollout_line(again[1]), rollout_line(r));
   EXPECT_EQ(again[0].verdict, VerdictKind::unequal);
   EXPECT_EQ(again[0].gold, r.gold);
-  EXPECT_EQ(again[0].weights, 2);
-  r.weights = -1;
-  EXPECT_EQ(rollout_line(r).find("weights"), std::string::npos);
   EXPECT_EQ(again[0].advantage, r.advantage);
   EXPECT_EQ(rollout_line(r).find("inserts"), std::string::npos);
   r.inserts = {{2, {7, 8}, "<result>4</result>"}};
