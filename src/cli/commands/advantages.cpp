@@ -145,8 +145,18 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
   return all;
 }
 
+// Whether a function of the user's made a step's advantages, by the config of its run.
+bool by_python(const std::string& path) {
+  const auto run = std::filesystem::absolute(path).parent_path().parent_path();
+  const std::string config = (run / "config.toml").string();
+  if (!exists(config)) return false;
+  return std::ranges::any_of(read_toml(config), [](const Setting& s) {
+    return s.key == "method.python" && s.value != decltype(s.value)(std::string());
+  });
+}
+
 // Whether the run's own settings give the stored advantages again, in words; `differs` if they should and do not.
-std::string reproduction(const StepData& data, std::span<const float> again, bool& differs) {
+std::string reproduction(const StepData& data, const std::string& path, std::span<const float> again, bool& differs) {
   int64_t tokens = data.batch.token_count(), equal = 0;
   double largest = 0;
   for (size_t t = 0; t < again.size(); ++t) {
@@ -155,11 +165,13 @@ std::string reproduction(const StepData& data, std::span<const float> again, boo
     if (!same) largest = std::max(largest, std::fabs(static_cast<double>(again[t]) - data.advantage[t]));
   }
   if (equal == tokens) return str("all ", grouped(tokens), " stored advantages come out again, bit for bit");
-  differs = data.whole();
+  const bool python = by_python(path);
+  differs = data.whole() && !python;
   return str(grouped(equal), " of ", grouped(tokens), " stored advantages come out again, largest difference ",
              fixed(largest, 6),
-             data.whole() ? "; another build or machine wrote them?"
-                          : "; only part of the step is stored, and the method looks at the whole of it");
+             python         ? "; the run's method.python made them"
+             : data.whole() ? "; another build or machine wrote them?"
+                            : "; only part of the step is stored, and the method looks at the whole of it");
 }
 
 std::string text_of(const std::string& path, const StepData& data, const std::string& again,
@@ -245,6 +257,7 @@ int run_advantages(const Words& words) {
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
+    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     show_table(config, line.positionals[0], words);
     return kDone;
   }
@@ -255,7 +268,7 @@ int run_advantages(const Words& words) {
     StepData data = read_step_data(path);
     std::unique_ptr<Method> own = own_method(data, path);
     bool differs = false;
-    std::string again = reproduction(data, recompute(data.method, *own, data, path), differs);
+    std::string again = reproduction(data, path, recompute(data.method, *own, data, path), differs);
     std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
     any_differs |= differs;
     if (config.save) {

@@ -238,12 +238,12 @@ struct EvaluateWords {
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses", "stop"});
+  PolicyLine line = read_policy_line(words, {"data", "server", "responses", "stop"});
   const std::vector<Setting> of_models = take_model_settings(line);
   EvaluateWords asked;
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
-  asked.models = read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  asked.models = read_models(with_others(line.positionals, options), of_models);
   for (ModelSettings& model : asked.models) {
     if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
   }

@@ -130,14 +130,14 @@ struct GenerateWork {
 
 GenerateWork read_generate_work(const Words& words) {
   PolicyLine line = read_policy_line(words, {"data", "stop"});
-  if (!line.positionals.empty()) {
-    throw Error(ErrorKind::usage, str(printable(line.positionals[0]),
-                                      ": unexpected word; the prompt goes after --prompt, the "
-                                      "checkpoint after --model"));
-  }
   GenerateWork work;
   GenerateOptions& options = work.options;
   ucas::apply(options, line.settings);
+  if (line.positionals.size() > (options.model.empty() ? 1 : 0)) {
+    throw Error(ErrorKind::usage, str(printable(line.positionals.back()),
+                                      ": unexpected word; expected one MODEL, and the prompt after --prompt"));
+  }
+  if (!line.positionals.empty()) options.model = line.positionals[0];
   options.validate();
   resolve_hub_names(options);
   use_threads(options.machine.threads);

@@ -146,10 +146,11 @@ ScoreWork read_score_work(const Words& words) {
   ScoreWork work;
   ScoreOptions& options = work.options;
   ucas::apply(options, line.settings);
-  if (options.model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas score --help`");
-  if (line.positionals.size() != 1)
-    throw Error(ErrorKind::usage, "give one FILE.jsonl of rows to score; see `ucas score --help`");
-  work.file = line.positionals[0];
+  if (line.positionals.size() != (options.model.empty() ? 2 : 1)) {
+    throw Error(ErrorKind::usage, "expected MODEL and one FILE.jsonl of rows to score; see `ucas score --help`");
+  }
+  if (options.model.empty()) options.model = line.positionals[0];
+  work.file = line.positionals.back();
   resolve_hub_names(options);
   use_threads(options.machine.threads);
   work.policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));

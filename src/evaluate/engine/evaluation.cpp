@@ -13,7 +13,6 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
 #include "evaluate/engine/served.h"
@@ -189,14 +188,6 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   const PreparedProblems prepared(
       plan, {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
   LazyEngine engine(model, plan);
-  input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
-    compare_choices(engine.model(), tokenizer,
-                    {.problems = prepared.problems,
-                     .prompts = prepared.prompts,
-                     .which = which,
-                     .ended = ended,
-                     .should_stop = stop_requested});
-  };
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
   const std::unique_ptr<Rollouter> with_turns =
@@ -225,26 +216,17 @@ EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& addres
       answerer.positions = config.max_position_embeddings;
     }
   }
-  if (options.prompts == PromptForm::ids && (!tokenizer || answerer.chat)) {
-    throw Error(ErrorKind::config,
-                answerer.chat ? "prompts = \"ids\" and api = \"chat\": a chat takes texts; leave one of them out"
-                              : "prompts = \"ids\" needs --tokenizer DIR, which makes them");
-  }
   const ServedModel served = look_at_server(address, options);
   log(served.text());
   if (served.positions > 0 && (answerer.positions == 0 || served.positions < answerer.positions)) {
     answerer.positions = served.positions;
-  }
-  if (options.prompts == PromptForm::ids && !served.takes_ids) {
-    throw Error(ErrorKind::server, str(served.address, ": takes no prompts of token ids; leave --prompts ids out"));
   }
   if (plan.config.samples > 0 && plan.config.top_k > 0 && !served.takes_top_k) {
     throw Error(ErrorKind::server, str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
   }
   PreparedProblems prepared(plan, answerer);
   ServedSource::Sampling ask{.problems = prepared.problems, .prompts = prepared.texts};
-  const bool as_ids = served.takes_ids && options.prompts != PromptForm::text && !answerer.chat;
-  for (size_t i = 0; as_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
+  for (size_t i = 0; served.takes_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
   for (const EvalSource& source : prepared.sources) ask.stop_texts[source.name] = source.stop_texts;
   ServedSource source(served, options, ask);
   Origin origin{.source = source, .model = served.address, .kind = "server"};

@@ -264,35 +264,6 @@ TEST(evaluator, sources_have_limits_and_stops_of_their_own) {
   EXPECT_EQ(f.rollout.jobs[1].stop_ids.size(), 2u);
 }
 
-TEST(evaluator, compared_choices_are_asked_once_and_kept) {
-  Fixture f(4);
-  f.rollout.script = keyed;
-  const std::vector<EvalSource> sources = {{.name = "odd", .stop_ids = {kEos}, .choices = true}};
-  f.input.sources = sources;
-  size_t asked = 0;
-  f.input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
-    for (size_t i : which) {
-      ++asked;
-      Output o{.source = "odd",
-               .id = f.problems[i].id,
-               .sample = kGreedySample,
-               .text = str("\\boxed{", i, "}"),
-               .ids = {1}};
-      o.finished = true;
-      o.choice_logprob = {-1, -2};
-      ended(o);
-    }
-  };
-  Kept kept;
-  const EvalRecord r = kept.run(f, {.greedy = false, .samples = 2});
-  EXPECT_EQ(asked, 2u);
-  EXPECT_EQ(f.rollout.answered, 4) << "two samples of each even problem";
-  EXPECT_DOUBLE_EQ(r.of("odd")->greedy.value, 1);
-  EXPECT_FALSE(r.of("even")->greedy.known());
-  EXPECT_EQ(to_json(kept.run(f, {.greedy = false, .samples = 2})), to_json(r));
-  EXPECT_EQ(asked, 2u) << "found in the journal";
-}
-
 TEST(evaluator, figures_are_those_of_the_counts) {
   Fixture f(4);
   // Problem 0: 4 of 4 right; 1: 2 of 4; 2: 1 of 4, three different wrong; 3: none. Greedy: right on 0 and 2.
