@@ -59,8 +59,7 @@ void take_of_row(const Setting& setting, const std::vector<std::string>& parts, 
   } else if (key == "name" || key == "size" || key == "table") {
     (key == "name" ? row.name : key == "size" ? row.size : row.table) = text_of(setting);
   } else if (key == "doubt") {
-    const auto* several = std::get_if<std::vector<std::string>>(&setting.value);
-    row.doubts = several != nullptr ? *several : std::vector{text_of(setting)};
+    row.doubts.push_back(text_of(setting));
   } else if (key == "runs") {
     row.runs = count_of(setting);
   } else if (key == "average") {
@@ -122,7 +121,6 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
     if (own == 0) continue;
     const auto macro = std::ranges::find(sets, "macro");
     if (macro != sets.end() && own == row.figure.size() && own == sources_among(sets) && !std::isnan(row.average)) {
-      const bool doubtful = std::ranges::any_of(row.doubts, [](const auto& d) { return d.starts_with("its average"); });
       line.cells[static_cast<size_t>(macro - sets.begin())] =
           Cell::printed(str(published_digits(row.average), row.average_doubted ? "?" : ""), row.average / 100);
     }
