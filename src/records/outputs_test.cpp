@@ -18,7 +18,7 @@ OutputSettings settings() {
   OutputSettings s;
   s.model = "abc";
   s.keys = "problem";
-  s.sources = {{"aime", "qwen_math", "h1", {7, 9}, 32, false}, {"amc", "qwen_math", "h2", {7, 9}, 16, false}};
+  s.sources = {{"aime", "qwen_math", "h1", {7, 9}, 32}, {"amc", "qwen_math", "h2", {7, 9}, 16}};
   return s;
 }
 

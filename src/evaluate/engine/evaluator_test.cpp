@@ -115,7 +115,7 @@ struct Kept {
   EvalRecord run(Fixture& f, const EvalConfig& config) {
     OutputSettings settings;
     settings.keys = "problem";
-    settings.sources = {{"even", "plain", "h", {kEos}, 32, false}, {"odd", "plain", "h", {kEos}, 32, false}};
+    settings.sources = {{"even", "plain", "h", {kEos}, 32}, {"odd", "plain", "h", {kEos}, 32}};
     journal.emplace(path, settings);
     f.input.journal = &*journal;
     EvalRecord result = f.run(config);
