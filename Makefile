@@ -69,10 +69,10 @@ demo-real: configure
 STUDIES ?= $(TINY_STUDIES)
 docs-figures: $(STUDIES:%=docs-%)
 
-# One after the other: a study's own runs stand side by side already. One that fails does not stop `make -k`.
+# One after the other: as many processes as cores share a study's runs, then the tables are made. One that fails does not stop `make -k`.
 $(TINY_STUDIES:%=docs-%): docs-%: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@build/ucas study $* --jobs $(shell nproc)
+	@for i in $$(seq $(shell nproc)); do build/ucas study $* > runs/$*.$$i.log 2>&1 & done; wait; build/ucas study $*
 	@sed 's|](figures/|](|' runs/$*/results.md > docs/studies/$*.md
 	@cp runs/$*/figures/$** docs/studies/
 .NOTPARALLEL:
@@ -84,7 +84,7 @@ FAMILY = ucas,ucas:released,ucas:logprob,ucas:permuted_confidence,ucas:permuted_
 	entropy_adv,forking_tokens,clip_cov,kl_cov,seed_grpo,ktae,intuitor,passk
 docs-one-step: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@build/ucas study tiny-discovery --only base-0 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
+	@build/ucas study tiny-discovery --runs dapo-tiny --seeds 1 --base.sft_seeds 0 --all.train.steps 1 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
 	@test -d $(ONE_STEP)/run || build/ucas train ace-tiny --model $(ONE_STEP)/pool/base-*/model --data $(ONE_STEP)/pool/base-*/task/train.jsonl \
 		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --threads 1 --out $(ONE_STEP)/run
 	@build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY) --page docs/studies/one-step.md

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -11,7 +9,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
-#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/commands/advantages_table.h"
 #include "cli/saved_steps.h"
@@ -29,7 +26,6 @@ struct AdvantagesConfig {
   std::vector<std::string> method;
   int64_t step = 0;
   int64_t show = 10;
-  bool json = false;
   bool save = false;
   bool table = false;
   double rare = 0.25;
@@ -41,7 +37,6 @@ struct AdvantagesConfig {
     f.field("step", step, Range{0, 1e9},
             "step of the run directory to read; 0 = the last saved step, with --save all saved steps");
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
-    f.field("json", json, "print everything as one JSON object with all responses");
     f.field("save", save,
             "write the advantages for `ucas report` to step-N.methods.json next to the step, and print no comparison");
     f.field("table", table,
@@ -233,7 +228,7 @@ void show_table(const AdvantagesConfig& config, const std::string& path, const W
   const MethodsTable table =
       methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
   if (!config.page.empty()) write_page(table, config.page, words);
-  out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
+  out(methods_table_text(table, printable(path, 400)));
 }
 
 }  // namespace
@@ -241,7 +236,7 @@ void show_table(const AdvantagesConfig& config, const std::string& path, const W
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
 
 int run_advantages(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json", "save", "table"});
+  CommandLine line = parse_command_line(words, {"save", "table"});
   std::vector<Setting> general, of_method;
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
@@ -256,6 +251,7 @@ int run_advantages(const Words& words) {
                                       line.positionals.size(), "; see ucas advantages --help"));
   }
   if (config.table) {
+    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     if (!of_method.empty()) {
       throw Error(ErrorKind::usage,
                   str("--", of_method.front().key,
@@ -266,7 +262,6 @@ int run_advantages(const Words& words) {
     return kDone;
   }
   if (!config.page.empty()) throw Error(ErrorKind::usage, "--page is of --table: give both");
-  if (config.save && config.json) throw Error(ErrorKind::usage, "--save and --json: give one of them");
   bool any_differs = false;
   for (const std::string& path :
        saved_step_files(line.positionals[0], config.step, config.save ? SavedSteps::all : SavedSteps::last)) {
@@ -279,8 +274,7 @@ int run_advantages(const Words& words) {
     if (config.save) {
       save_methods(path, data, methods);
     } else {
-      out(config.json ? comparison_json(path, data, !differs, again, methods)
-                      : text_of(path, data, again, methods, config.show));
+      out(text_of(path, data, again, methods, config.show));
     }
   }
   return any_differs ? kDiffers : kDone;

@@ -21,7 +21,7 @@ namespace ucas {
 namespace {
 
 struct CompareLine {
-  std::string data, out, tex, csv;
+  std::string data, out;
   std::vector<std::string> published;
   std::vector<int64_t> ks;
   bool json = false;
@@ -34,8 +34,6 @@ struct CompareLine {
     f.field("published", published,
             "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
     f.field("out", out, "HTML file to write the report of all compared runs to (also -o FILE); empty = none");
-    f.field("tex", tex, "file to write the tables to as LaTeX (booktabs); empty = none");
-    f.field("csv", csv, "file to write the tables to as CSV; empty = none");
     f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of intervals and tests");
     f.field("draws", draws, Range{100, 1e6}, "resamples behind bootstrap intervals and sign-flip tests");
@@ -121,9 +119,7 @@ int run_compare(const Words& words) {
   const std::vector<AnswerGroup> groups = compared_groups(line.positionals, options.data);
   const Comparison comparison =
       compare_models(groups, {{.level = options.level, .draws = options.draws, .seed = options.seed}, options.ks});
-  out(options.json ? comparison_json(comparison, published) : comparison_text(comparison, published));
-  if (!options.tex.empty()) write_output(options.tex, comparison_tex(comparison, published));
-  if (!options.csv.empty()) write_output(options.csv, comparison_csv(comparison, published));
+  out(options.json ? comparison_json(comparison) : comparison_text(comparison, published));
   if (!options.out.empty()) {
     const size_t size = write_report(line.positionals, options.out, "");
     log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -26,16 +25,11 @@ std::string text_of(const Setting& setting) {
 }
 
 double percent_of(const Setting& setting) {
-  double value = -1;
-  if (const auto* whole = std::get_if<int64_t>(&setting.value)) {
-    value = static_cast<double>(*whole);
-  } else if (const auto* real = std::get_if<double>(&setting.value)) {
-    value = *real;
-  } else {
-    refuse(setting, "expected a percentage such as 68.7 under the name of a benchmark");
-  }
-  if (!(value >= 0 && value <= 100)) refuse(setting, str(value, ", expected a percentage from 0 to 100"));
-  return value;
+  const auto* whole = std::get_if<int64_t>(&setting.value);
+  const auto* real = std::get_if<double>(&setting.value);
+  const double value = whole ? static_cast<double>(*whole) : real ? *real : kUnknown;
+  if (value >= 0 && value <= 100) return value;
+  refuse(setting, str(whole || real ? str(value, ", ") : "", "expected a percentage from 0 to 100 such as 68.7"));
 }
 
 int64_t count_of(const Setting& setting) {
@@ -50,21 +44,22 @@ int64_t line_of(const Setting& setting) {
 
 void take_of_row(const Setting& setting, const std::vector<std::string>& parts, PublishedRow& row) {
   const std::string& key = parts[2];
+  const auto of_cell = [&](auto PublishedFigure::* part, auto value) {
+    const auto found = std::ranges::find(row.figure, parts[3], &PublishedFigure::benchmark);
+    if (found != row.figure.end()) (*found).*part = std::move(value);
+    return found != row.figure.end();
+  };
   if (parts.size() == 4 && key == "std") {
-    for (PublishedFigure& figure : row.figure) {
-      if (figure.benchmark == parts[3]) figure.deviation = percent_of(setting);
-    }
+    of_cell(&PublishedFigure::deviation, percent_of(setting));
   } else if (parts.size() == 4 && key == "doubts") {
-    for (PublishedFigure& figure : row.figure) {
-      if (figure.benchmark == parts[3] && figure.metric == "greedy") figure.doubt = text_of(setting);
-    }
+    if (!of_cell(&PublishedFigure::doubt, text_of(setting))) row.doubts.push_back(text_of(setting));
+    row.average_doubted = row.average_doubted || parts[3] == "average";
   } else if (parts.size() == 4) {
     row.figure.push_back({key, parts[3], percent_of(setting), kUnknown, ""});
   } else if (key == "name" || key == "size" || key == "table") {
     (key == "name" ? row.name : key == "size" ? row.size : row.table) = text_of(setting);
   } else if (key == "doubt") {
-    const auto* several = std::get_if<std::vector<std::string>>(&setting.value);
-    row.doubts = several != nullptr ? *several : std::vector{text_of(setting)};
+    row.doubts.push_back(text_of(setting));
   } else if (key == "runs") {
     row.runs = count_of(setting);
   } else if (key == "average") {
@@ -74,7 +69,7 @@ void take_of_row(const Setting& setting, const std::vector<std::string>& parts, 
   }
 }
 
-void take(const Setting& setting, PublishedTable& table, std::map<std::string, PublishedRow*>& rows) {
+void take(const Setting& setting, PublishedTable& table) {
   if (setting.key == "title" || setting.key == "source" || setting.key == "note") {
     (setting.key == "title" ? table.title : setting.key == "source" ? table.source : table.note) = text_of(setting);
     return;
@@ -83,7 +78,9 @@ void take(const Setting& setting, PublishedTable& table, std::map<std::string, P
   if (parts.size() < 3 || parts.size() > 4 || parts[0] != "row") {
     refuse(setting, "unknown key; expected title, source, note, and in a table [row.KEY] name, size and percentages");
   }
-  take_of_row(setting, parts, *rows.at(parts[1]));
+  auto row = std::ranges::find(table.rows, parts[1], &PublishedRow::key);
+  if (row == table.rows.end()) row = table.rows.insert(row, {.key = parts[1], .name = parts[1]});
+  take_of_row(setting, parts, *row);
 }
 
 Cell cell_of(const PublishedFigure& figure) {
@@ -124,9 +121,8 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
     if (own == 0) continue;
     const auto macro = std::ranges::find(sets, "macro");
     if (macro != sets.end() && own == row.figure.size() && own == sources_among(sets) && !std::isnan(row.average)) {
-      const bool doubtful = std::ranges::any_of(row.doubts, [](const auto& d) { return d.starts_with("its average"); });
       line.cells[static_cast<size_t>(macro - sets.begin())] =
-          Cell::printed(published_digits(row.average) + (doubtful ? "?" : ""), row.average / 100);
+          Cell::printed(str(published_digits(row.average), row.average_doubted ? "?" : ""), row.average / 100);
     }
     std::string all = row.size;
     for (const Cell& cell : line.cells) all += "|" + cell.text();
@@ -155,20 +151,7 @@ PublishedTable load_published(const std::string& name_or_path) {
   std::ranges::stable_sort(settings, {}, line_of);  // the library hands them out by name
 
   PublishedTable table;
-  std::vector<std::string> order;
-  for (const Setting& setting : settings) {
-    const std::vector<std::string> parts = split(setting.key, '.');
-    if (parts.size() > 2 && parts[0] == "row" && std::find(order.begin(), order.end(), parts[1]) == order.end()) {
-      order.push_back(parts[1]);
-    }
-  }
-  table.rows.resize(order.size());
-  std::map<std::string, PublishedRow*> rows;
-  for (size_t i = 0; i < order.size(); ++i) rows[order[i]] = &table.rows[i];
-  for (const Setting& setting : settings) take(setting, table, rows);
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (table.rows[i].name.empty()) table.rows[i].name = order[i];
-  }
+  for (const Setting& setting : settings) take(setting, table);
   if (table.source.empty())
     throw Error(ErrorKind::config, str(where, ": source is missing: where were these figures published?"));
   if (table.rows.empty()) throw Error(ErrorKind::config, str(where, ": no table [row.KEY] with figures"));

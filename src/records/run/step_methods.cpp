@@ -94,41 +94,4 @@ std::vector<MethodAdvantages> read_step_methods(const std::string& path, const S
   return methods;
 }
 
-namespace {
-
-constexpr const char* kTableFormat = "ucas-methods-table-1";
-
-OrderedJson json_of(const AgainstDapo& row) {
-  return {{"method", row.name},
-          {"variant", row.variant},
-          {"correlation", row.correlation},
-          {"size", row.size},
-          {"net", row.net},
-          {"tokens", row.tokens},
-          {"sign_turned", row.turned},
-          {"silenced", row.silenced},
-          {"woken", row.woken},
-          {"rare_right", row.rare},
-          {"rare_right_lowered", row.rare_lowered},
-          {"other_right", row.other},
-          {"other_right_lowered", row.other_lowered}};
-}
-
-}  // namespace
-
-std::string methods_table_json(const MethodsTable& table, const std::string& source) {
-  OrderedJson json = {{"format", kTableFormat},
-                      {"source", source},
-                      {"steps", table.steps},
-                      {"prompts", table.groups},
-                      {"responses", table.responses},
-                      {"rare_share", table.rare},
-                      {"methods", OrderedJson::array()},
-                      {"left_out", table.left_out},
-                      {"files", OrderedJson::array()}};
-  for (const AgainstDapo& row : table.rows) json["methods"].push_back(json_of(row));
-  for (const auto& [name, hash] : table.files) json["files"].push_back({{"name", name}, {"hash", hash}});
-  return json_text(json) + "\n";
-}
-
 }  // namespace ucas

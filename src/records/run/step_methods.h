@@ -28,7 +28,7 @@ std::string step_methods_json(const StepData& data, const std::string& source,
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
                                                 const std::string& source);
 
-// What every method asks of the tokens of saved steps, next to DAPO: `ucas advantages --table`.
+// What every method asks of the tokens of saved steps, next to DAPO: of `ucas advantages --table`.
 
 // Over all tokens of the steps; a DAPO's, b the method's.
 struct AgainstDapo {
@@ -43,14 +43,10 @@ struct AgainstDapo {
 };
 
 struct MethodsTable {
-  std::vector<std::pair<std::string, std::string>> files;  // the steps' names and hashes (base/files/file.h)
   int64_t steps = 0, groups = 0, responses = 0;
   double rare = 0;                    // a right response is rare where at most this share of its group is right
   std::vector<AgainstDapo> rows;      // DAPO first
   std::vector<std::string> left_out;  // "ppo: the values of a critic (..)"
 };
-
-// `source`: the path that was given, for people.
-std::string methods_table_json(const MethodsTable& table, const std::string& source);
 
 }  // namespace ucas

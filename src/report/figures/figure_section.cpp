@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
@@ -35,8 +36,12 @@ std::string figures_html(const std::vector<RunGroup>& groups) {
     FigureRequest request;
     request.kind = FigureKind::confidence;
     request.data = all[d];
-    std::string lacking;
-    std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
+    std::vector<StudyFigure> figures;
+    try {
+      figures = figures_of({groups, request});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::empty) throw;
+    }
     for (size_t i = 0; i < std::min(figures.size(), kMostOfAKind); ++i) {
       drawn.push_back(figure_values(figures[i], all[d]));
     }
