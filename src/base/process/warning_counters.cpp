@@ -11,13 +11,13 @@ namespace {
 
 constexpr struct {
   const char *one, *many;
-} kWords[] = {
+} kWarningWords[] = {
 #define UCAS_ROW(name, one, many) {one, many},
     UCAS_WARNINGS(UCAS_ROW)
 #undef UCAS_ROW
 };
 
-std::array<std::atomic<int64_t>, std::size(kWords)> counts{};
+std::array<std::atomic<int64_t>, std::size(kWarningWords)> counts{};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::string warnings_in_words() {
   std::vector<std::string> parts;
   for (size_t i = 0; i < counts.size(); ++i) {
     const int64_t n = counts[i];
-    if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kWords[i].one : kWords[i].many));
+    if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kWarningWords[i].one : kWarningWords[i].many));
   }
   return parts.empty() ? "" : kWarningsBegin + join(parts, ", ");
 }
