@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/process/build_info.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

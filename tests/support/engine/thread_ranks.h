@@ -72,7 +72,7 @@ class ThreadRanks final : public Ranks {
   }
 
   void reduce(const char* what, OfRanks to) override {
-    sum_into(what, to, [&](size_t rank) { return static_cast<int64_t>(rank) == rank(); });
+    sum_into(what, to, [&](size_t to_rank) { return static_cast<int64_t>(to_rank) == rank(); });
   }
 
   void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
