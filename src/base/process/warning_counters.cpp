@@ -32,11 +32,9 @@ constexpr WarningWords kWarningWords[] = {
     {"change that was allowed", "changes that were allowed"},
     {"log moved or cut while it was written", "logs moved or cut while they were written"},
     {"alarm of the watchdog", "alarms of the watchdog"},
-    {"process started again", "processes started again"},
-    {"run with a line like this one in its log", "runs with a line like this one in their logs"},
 };
 constexpr size_t kWarnings = std::size(kWarningWords);
-static_assert(kWarnings == static_cast<size_t>(Warning::worker) + 1);
+static_assert(kWarnings == static_cast<size_t>(Warning::stall) + 1);
 
 std::array<std::atomic<int64_t>, kWarnings> counts{};
 
