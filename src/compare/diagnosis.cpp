@@ -30,11 +30,6 @@ std::vector<double> values_of(const SignalledGroup& group, Signal signal) {
   return values;
 }
 
-bool is_mixed(const SignalledGroup& group) {
-  const auto right = std::ranges::count(group.responses, true, &SignalledResponse::right);
-  return right > 0 && right < std::ssize(group.responses);
-}
-
 // Which of the group's responses are right and rare.
 std::vector<bool> rare_of(const SignalledGroup& group, const DiagnosisOptions& options) {
   const double rare = options.rare * (1 + 1e-12);  // 0.1 is not 10 of 100
