@@ -84,7 +84,7 @@ FAMILY = ucas,ucas:released,ucas:logprob,ucas:permuted_confidence,ucas:permuted_
 	entropy_adv,forking_tokens,clip_cov,kl_cov,seed_grpo,ktae,intuitor,passk
 docs-one-step: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
-	@build/ucas study tiny-discovery --runs dapo-tiny --seeds 1 --base.sft_seeds 0 --all.train.steps 1 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
+	@build/ucas study tiny-discovery --only base-0 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
 	@test -d $(ONE_STEP)/run || build/ucas train ace-tiny --model $(ONE_STEP)/pool/base-*/model --data $(ONE_STEP)/pool/base-*/task/train.jsonl \
 		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --threads 1 --out $(ONE_STEP)/run
 	@build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY) --page docs/studies/one-step.md

@@ -152,6 +152,12 @@ samples = [json.load(open(os.path.join(views, view, "eval", "test.json")))["samp
 check(samples == [8, 4], "the base is asked more often")
 check("6 runs: 3 bases and 2 seeds" in open(path("two-crossed", "results.md")).read(), "the table says what its deviation is over")
 
+# One run alone, and what cannot be asked for.
+ucas(*words(first, "three", "--only", "mine/1"))
+check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only makes that run alone")
+refused = ucas(*words(first, "three", "--only", "mine/7"), expect=2)
+check("mine/7" in refused.stderr, "--only says what it does not know")
+
 # A run that fails is named; the others are done.
 broken = write("broken.toml", FIRST.replace("dapo-tiny", "late") + COMMON + MINE +
                '[run.late]\nconfig = "dapo-tiny"\ndata.max_prompt_length = 1\n')

@@ -18,7 +18,7 @@ int run_study(const Words& words) {
     throw Error(ErrorKind::usage, "ucas study STUDY.toml [--key value ...]; see --help");
   const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });
   std::erase_if(line.settings, [](const Setting& s) { return s.key == "check"; });
-  const std::string from = take_option(line.settings, "from");
+  const std::string from = take_option(line.settings, "from"), only = take_option(line.settings, "only");
   Study study = read_study(line.positionals[0], line.settings, from.empty());
   if (!from.empty()) {
     out(table_markdown(study_table(runs_below(from, study), table_options(study, words))));
@@ -30,7 +30,7 @@ int run_study(const Words& words) {
   }
   resolve_hub_names(study.config);
   install_stop_signals();
-  return run_study(std::move(study), words);
+  return only.empty() ? run_study(std::move(study), words) : run_one_of(std::move(study), words, only);
 }
 
 }  // namespace ucas

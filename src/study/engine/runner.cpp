@@ -39,6 +39,18 @@ class StudyRunner {
     return kDone;
   }
 
+  // `id`: ROW/SEED, or base-SEED.
+  int run_only(const std::string& id) {
+    auto start = std::ranges::find(plan_.starts(), id, [](const StudyStart& each) { return str("base-", each.seed); });
+    auto task = std::ranges::find(plan_.tasks(), id, &StudyTask::id);
+    if (start == plan_.starts().end() && task == plan_.tasks().end()) {
+      throw Error(ErrorKind::config,
+                  str("--only ", printable(id), ": expected base-SEED, or a run that --check names"));
+    }
+    prepare(start == plan_.starts().end() ? plan_.starts()[task->start] : *start);
+    return task == plan_.tasks().end() ? kDone : *train_and_evaluate(*task, true);
+  }
+
  private:
   const StudyConfig& config() const { return plan_.config(); }
 
@@ -233,5 +245,9 @@ class StudyRunner {
 }  // namespace
 
 int run_study(Study study, const Words& words) { return StudyRunner(std::move(study), words).run(); }
+
+int run_one_of(Study study, const Words& words, const std::string& id) {
+  return StudyRunner(std::move(study), words).run_only(id);
+}
 
 }  // namespace ucas

@@ -9,5 +9,7 @@
 namespace ucas {
 
 int run_study(Study study, const Words& words);
+// One run alone, `id` = ROW/SEED or base-SEED.
+int run_one_of(Study study, const Words& words, const std::string& id);
 
 }  // namespace ucas
