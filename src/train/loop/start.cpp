@@ -81,11 +81,9 @@ Training load(TrainConfig config, const RunPlan& plan, const std::string& weight
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
   const Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
-  Training t{.config = std::move(config),
-             .ranks = ranks,
-             .policy = open_policy(weights, plan.device, config.model_options(), tokenizer_from,
-                                   own_masters(ranks->rank(), ranks->size())),
-             .plan = plan};
+  Policy policy = open_policy(weights, plan.device, config.model_options(), tokenizer_from,
+                              own_masters(ranks->rank(), ranks->size()));
+  Training t{.config = std::move(config), .ranks = std::move(ranks), .policy = std::move(policy), .plan = plan};
   Model& model = *t.policy.model;
   require_sound_gpu(model);
   load_data(t, asked_template, form, weights);
