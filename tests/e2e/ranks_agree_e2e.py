@@ -3,8 +3,7 @@ each sees differently while it trains (times, retries) rank 0 decides for all; a
 import os
 import shutil
 
-from support import (SamplingServer, check, clean, finish, path, rows, served_words, small_task, start_ranks, train_words,
-                     ucas)
+from support import check, clean, finish, path, small_task, start_ranks, train_words, ucas
 
 small_task()
 # Two folders whose files have the same names: a rank that runs in the other one reads a stale copy.

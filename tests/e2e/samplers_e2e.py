@@ -4,7 +4,7 @@ import os
 import signal
 
 from support import PATIENCE, SamplingServer as Server
-from support import check, clean, end, path, rows, same_bytes, same_steps, served_words, small_task, stopped_at, train_words, ucas
+from support import check, clean, end, path, rows, same_steps, served_words, small_task, stopped_at, ucas
 
 STEPS = 3
 RETRIES = ("rollout/retries",)
