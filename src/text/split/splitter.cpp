@@ -29,13 +29,6 @@ class Stretches {
     return std::move(list_);
   }
 
-  void find(const SplitPattern* pattern) {
-    for (size_t at = 0; at < text_.size();) {
-      size_t end = pattern->piece_end(text_, at);
-      match(at, end);
-      at = end;
-    }
-  }
   void find(const Regex& regex) {
     std::string masked;
     std::string_view seen = text_;
@@ -178,14 +171,6 @@ bool is_numeric(uint32_t code) {
 }
 
 bool is_punctuation(uint32_t code) { return (char_class(code) & kPunctuation) != 0; }
-
-const SplitPattern* Splitter::only_pattern() const {
-  const auto* step = steps_.size() == 1 ? std::get_if<SplitStep>(&steps_[0]) : nullptr;
-  const auto* pattern = step != nullptr ? std::get_if<const SplitPattern*>(&step->pattern) : nullptr;
-
-  const bool plain = pattern != nullptr && step->behavior == SplitBehavior::isolated;
-  return plain ? *pattern : nullptr;
-}
 
 Splitter::Pieces Splitter::cut(std::string_view text, bool first) const {
   Pieces out;

@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "text/split/pretokenizer.h"
 #include "text/split/regex.h"
 
 namespace ucas {
@@ -23,8 +22,8 @@ enum class SplitBehavior { isolated, removed, contiguous, merged_with_previous, 
 
 struct SplitStep {
   using CharTest = bool (*)(uint32_t code);
-  // A known pattern, any other expression, a literal text, or each character of a class.
-  std::variant<const SplitPattern*, Regex, std::string, CharTest> pattern;
+  // An expression, a literal text, or each character of a class.
+  std::variant<Regex, std::string, CharTest> pattern;
   SplitBehavior behavior = SplitBehavior::isolated;
   bool invert = false;  // what lies between matches is the match
 };
@@ -45,8 +44,6 @@ bool is_punctuation(uint32_t code);  // Punctuation
 class Splitter {
  public:
   void add(SplitterStep step) { steps_.push_back(std::move(step)); }
-  // The one known pattern that is all there is to do, or nullptr: then a caller can go from piece to piece itself.
-  const SplitPattern* only_pattern() const;
 
   // The pieces of a text, in order; they live as long as this and the text.
   struct Pieces {
