@@ -119,6 +119,7 @@ struct Parts {
   Graders graders;
   TrainingSet data, validation;
   std::vector<int32_t> stop_ids;
+  std::vector<std::string> stop_texts;
 };
 
 // On a GPU the number of responses decoded at once decides which GEMMs run, and so the bits. It comes from the config,
@@ -235,7 +236,9 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, 0, true);
     check_golds(parts.graders, parts.validation.problems);
   }
-  parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
+  Stops stops = stops_of(form, config.rollout.stop, tokenizer);
+  parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stops.ids);
+  parts.stop_texts = std::move(stops.texts);
   if (parts.stop_ids.empty()) {
     throw Error(
         ErrorKind::config,
@@ -267,19 +270,26 @@ struct Planned {
   std::string words;
 };
 
-// Loads a reward's function and sees that it can be called with the data's columns, in a Python that ends.
+// Loads a reward's function and calls it on two problems of the data, each with its answer in a box, in a Python that
+// ends.
 void check_call_of_reward(const TrainConfig& config) {
   constexpr size_t kRows = 2, kLongestWord = 60000;  // of a command line
-  std::vector<RewardAsk> asks;
-  std::vector<Problem> problems(kRows);
-  const Verdict none;
   const std::map<std::string, std::string> rows = rows_for_reward(config);
-  for (const auto& [id, row] : rows) {
+  if (rows.empty()) return;
+  ProblemOptions options = options_of(config);
+  options.labels = false;
+  const std::vector<Problem> problems = read_problems(config.data.files, options);
+  const Verdict none;
+  const int32_t id = 0;
+  std::vector<std::string> responses;
+  std::vector<RewardAsk> asks;
+  responses.reserve(kRows);
+  for (const Problem& problem : problems) {
+    const auto row = rows.find(problem.id);
+    if (row == rows.end() || row->second.size() + problem.text.size() > kLongestWord) continue;
+    responses.push_back(str("\\boxed{", problem.gold.empty() ? "" : problem.gold.front().substr(0, 1000), "}"));
+    asks.push_back({problem, responses.back(), 1, true, none, &row->second, {&id, 1}});
     if (asks.size() == kRows) break;
-    if (row.size() > kLongestWord) continue;
-    problems[asks.size()].id = id;
-    problems[asks.size()].gold = {""};
-    asks.push_back({problems[asks.size()], "", 0, true, none, &row, {}});
   }
   if (asks.empty()) return;
   std::vector<std::string> words = {"check", config.reward.python};
@@ -352,6 +362,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .data = std::move(parts.data),
              .validation = std::move(parts.validation),
              .stop_ids = std::move(parts.stop_ids),
+             .stop_texts = std::move(parts.stop_texts),
              .state = {},
              .prefetched = {},
              .planned_memory = planned.memory,

@@ -36,6 +36,7 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
+  std::vector<std::string> stop_texts;
   TrainState state;        // with the fingerprint of this run
   std::string prefetched;  // of the checkpoint (train/collect/prefetched_step.h)
   Limits limits;           // of the machine, for the policy; measured again where a step beats them
