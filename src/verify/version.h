@@ -5,6 +5,6 @@
 namespace ucas {
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 5;
+constexpr int kGraderVersion = 6;
 
 }  // namespace ucas
