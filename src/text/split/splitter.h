@@ -22,8 +22,8 @@ enum class SplitBehavior { isolated, removed, contiguous, merged_with_previous, 
 
 struct SplitStep {
   using CharTest = bool (*)(uint32_t code);
-  // An expression, a literal text, or each character of a class.
-  std::variant<Regex, std::string, CharTest> pattern;
+  // A literal text, an expression, or each character of a class.
+  std::variant<std::string, Regex, CharTest> pattern;
   SplitBehavior behavior = SplitBehavior::isolated;
   bool invert = false;  // what lies between matches is the match
 };

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "verify/math/read/extract.h"
+#include "verify/math/read/letters.h"
 #include "verify/registry.h"
 #include "verify/text/text_graders.h"
 
