@@ -243,7 +243,7 @@ void TrainConfig::refuse_without_effect(const Needs& need, Refusals& refuse) con
 
 // Exactly on-policy: one update a step, and all of it sampled by the policy as it is.
 void TrainConfig::refuse_off_policy(Refusals& refuse) const {
-  const std::string instead = str("; ", method->title(), " is exactly on-policy, or set method.on_policy = false");
+  const std::string instead = str("; ", method->title(), " is exactly on-policy, or take method.preset = \"verl\"");
   if (update.mini_batch_size < data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size,
                " gives several updates a step: set it to "
