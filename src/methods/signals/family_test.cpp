@@ -211,7 +211,7 @@ TEST(lp_reg_method, the_article_takes_its_quantile_over_all_tokens_the_release_o
   const std::vector<float> wrong = {-1, -2, -3, -4}, right = {-5, -6, -7, -8};
   mini.add(wrong, wrong, std::vector<float>(4, -1));
   mini.add(right, right, std::vector<float>(4, 1));
-  mini.min_p_logprob.assign(8, 0);
+  for (int t = 1; t <= 8; ++t) mini.min_p_logprob.push_back(0.5f - static_cast<float>(t));
   const std::vector<float> paper = lp_reg_gradient("paper", mini), released = lp_reg_gradient("released", mini);
   for (size_t t = 0; t < 4; ++t) {
     EXPECT_FLOAT_EQ(paper[t], 1) << t;
