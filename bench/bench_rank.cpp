@@ -17,7 +17,7 @@
 #include "base/files/file.h"
 #include "bench_model.h"
 #include "config/train_config.h"
-#include "model/masters.h"
+#include "model/stored.h"
 #include "model/tensor/stream.h"
 #include "plan/plan.h"
 #include "sharding/gradient_schedule.h"

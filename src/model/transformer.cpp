@@ -1,5 +1,8 @@
 #include "model/transformer.h"
 
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
 #include <mutex>
 
 #include "base/error.h"
@@ -7,7 +10,7 @@
 #include "base/terminal/log.h"
 #include "hf/model_config.h"
 #include "model/backend/gpu/gpu_head.h"
-#include "model/forward.h"
+#include "model/tensor/autograd.h"
 #include "model/tensor/stream.h"
 
 namespace ucas {
@@ -67,6 +70,26 @@ std::unique_ptr<Model> aten_view(Model& model) { return view_of(model, Path::ate
 std::unique_ptr<Model> emulated_view(Model& model) {
   UCAS_CHECK(suits_kernels(model.config(), model.options()), "GPU kernels need bf16 and supported widths");
   return view_of(model, Path::emulated);
+}
+
+bool wants_gradient(const Weights& weights) {
+  auto trained = [](const NamedTensor& p) { return p.tensor.requires_grad(); };
+  return c10::GradMode::is_enabled() &&
+         (std::ranges::any_of(weights.parameters, trained) || std::ranges::any_of(weights.adapter, trained));
+}
+
+at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
+                          std::function<void(const at::Tensor& d_hidden)> backward) {
+  std::vector<at::Tensor> leaves;
+  for (const auto* list : {&weights.parameters, &weights.adapter}) {
+    for (const NamedTensor& p : *list) leaves.push_back(p.tensor);
+  }
+  return differentiable(
+      leaves, {hidden},
+      [count = leaves.size(), backward = std::move(backward)](const std::vector<at::Tensor>& gradients) {
+        backward(gradients[0]);
+        return std::vector<at::Tensor>(count);  // it has added them itself
+      })[0];
 }
 
 }  // namespace ucas

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/process/machine.h"
 #include "base/str.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "model/tensor/stream.h"
 #include "model/tensor/variants.h"
 #include "text/stop_texts.h"
