@@ -38,6 +38,7 @@ struct Response {
   int64_t sample = 0;         // its number within all samples of the prompt (key of its randomness)
   bool finished = true;       // ended by a stop token; false = cut at the length limit
   bool trained = true;        // false = masked (reward.truncated = "mask"): in its group's baseline, in nothing else
+  bool scored = true;         // false: its reward is None, so its group goes without it
   std::vector<float> terms;   // r_ik, one for each of Batch::reward_terms, not weighted
   float score = 0;            // their weighted sum, before shaping
   float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from
@@ -54,10 +55,6 @@ struct Group {                  // the responses o_1 .. o_G to one prompt
   int64_t first = 0;            // index of its first response
   int64_t count = 0;            // G
   std::vector<int32_t> prompt;  // token ids
-  int64_t step = 0;             // that sampled them, where it was an earlier one than that which trains; 0: the same
-  // Step whose update made the weights that drew them (0: those of the start), where that is not the step before the
-  // one that trains or was another program's to say; -1: not noted.
-  int64_t weights = -1;
 };
 
 struct RewardTerm {

@@ -47,11 +47,11 @@ std::string halve_slots(TrainConfig& c) {
 }
 
 // From what changes no result to what does. What a config has already lowers no peak, and is passed over.
-std::vector<Change> changes(const TrainConfig& config, const PlannedModels& models) {
+std::vector<Change> changes(const TrainConfig& config, const PlannedModels& models, bool untried) {
   const bool moves = config.dtype == Dtype::bf16 && config.reference.moves();
   std::vector<Change> list = {set("update.recompute", "keep_attention"), set("update.recompute", "block")};
   if (models.ranks > 1) list.push_back(set("update.shard", "gradients"));
-  if (models.gpu > 0 && !moves) list.push_back(set("update.offload", "optimizer"));
+  if (models.gpu > 0 && untried && !moves) list.push_back(set("update.offload", "optimizer"));
   for (const Change& change :
        {Change(halve_micro_batch), Change(halve_slots), set("optimizer.moments", "bf16"),
         set("optimizer.moments", "int8"), set("dtype", "bf16"), config.lora.on() ? Change() : set("lora.rank", "16")}) {
@@ -111,13 +111,13 @@ int64_t parse_memory(const std::string& text) {
               str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
 }
 
-std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit) {
+std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit, bool untried) {
   std::vector<Remedy> found;
   TrainConfig together = config;
   int64_t peak = peak_of(config, models);
   if (peak <= limit) return found;
   const int64_t target = with_spare(limit);
-  for (const Change& change : changes(config, models)) {
+  for (const Change& change : changes(config, models, untried)) {
     if (peak <= target) break;
     TrainConfig alone = config;
     const std::optional<Remedy> by_itself = repeated(change, alone, models, target);

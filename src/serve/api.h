@@ -23,14 +23,14 @@ struct ServedAs {
   int64_t vocab = 0;                        // rows of the LM head
   std::vector<int32_t> stop_ids;            // of the model's files
   std::optional<Template> prompt_template;  // of chats; nullopt = none
-  std::vector<int32_t> form_stop_ids;
+  Stops form_stops;
 };
 
 class ServeApi {
  public:
   ServeApi(Service& service, ServedAs as) : service_(service), as_(std::move(as)) {}
   void add_to(HttpServer& server);
-  HttpAnswer complete(HttpBody& body, bool chat);
+  HttpAnswer complete(std::string& body, bool chat);
   HttpAnswer models() const;
   // 401 for who has no key, where there is one.
   std::optional<HttpAnswer> without_key(const std::string& path, const HttpHeaders& headers) const;

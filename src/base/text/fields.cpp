@@ -3,18 +3,33 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/peer_words.h"
+#include "base/text/json.h"
 #include "base/text/refusals.h"
 
 namespace ucas {
 
 namespace {
 
+constexpr size_t kHelpWidth = 110;
 constexpr int kMostUnknown = 20;  // keys that are named one by one
+
+// The first of `ours` that a line of peer_words.txt gives for a word of theirs.
+std::string meaning(const std::string& theirs, const std::vector<std::string>& ours) {
+  for (const std::string& line : split(*embedded("base/text/peer_words.txt"), '\n')) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words[0] != theirs) continue;
+    for (const std::string& word : words) {
+      if (std::ranges::find(ours, word) != ours.end()) return word;
+    }
+  }
+  return "";
+}
 
 // 1e+06 is hard to read as a limit: 1,000,000.
 std::string limit_text(double value) {
@@ -127,6 +142,7 @@ class Applier final : public Prefixed {
       if (!is_named(settings_[i], keys_.back())) continue;
       used_[i] = true;
       found = &settings_[i];
+      if (found->no_value) throw Error(ErrorKind::usage, str(found->where, ": a value is missing after it"));
     }
     return found;
   }
@@ -159,18 +175,42 @@ class Applier final : public Prefixed {
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return value;
   }
-  // "a,b" or [a, b] or ["a", "b"]
+  // a,b or [a, b] or ["a", "b\n"]: what stands in quotes is read with its escapes. Blanks around an item belong to it
+  // only where it is the whole text, or in quotes.
   static std::vector<std::string> list_items(std::string_view text) {
-    text = trim(text);
-    if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+    const std::string_view inner = trim(text);
+    const bool brackets = inner.size() >= 2 && inner.front() == '[' && inner.back() == ']';
+    if (brackets) text = inner.substr(1, inner.size() - 2);
     std::vector<std::string> items;
-    if (trim(text).empty()) return items;
-    for (const std::string& part : split(text, ',')) {
-      std::string_view item = trim(part);
-      if (item.size() >= 2 && item.front() == '"' && item.back() == '"') item = item.substr(1, item.size() - 2);
-      items.emplace_back(item);
+    if (text.empty() || (brackets && trim(text).empty())) return items;
+    for (size_t at = 0; at <= text.size();) {
+      const size_t begin = std::min(text.find_first_not_of(' ', at), text.size());
+      const auto [quoted, after] = quoted_item(text, begin);
+      const size_t end = std::min(text.find(',', quoted ? after : at), text.size());
+      const std::string_view item = text.substr(at, end - at);
+      const bool whole = at == 0 && end == text.size() && !brackets;
+      items.push_back(quoted ? *quoted : std::string(whole ? item : brackets ? trim(item) : without_blanks(item)));
+      at = end + 1;
     }
     return items;
+  }
+  // The text in quotes at `begin`, if it is the whole item, and where it ends.
+  static std::pair<std::optional<std::string>, size_t> quoted_item(std::string_view text, size_t begin) {
+    if (begin == text.size() || text[begin] != '"') return {};
+    size_t end = begin + 1;
+    while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+    const size_t next = end < text.size() ? text.find_first_not_of(' ', end + 1) : 0;
+    if (end >= text.size() || (next != std::string_view::npos && text[next] != ',')) return {};
+    try {
+      return {parse_json(text.substr(begin, end + 1 - begin), "a list").get<std::string>(), end + 1};
+    } catch (const Error&) {  // no escape: as it stands
+      return {std::string(text.substr(begin + 1, end - begin - 1)), end + 1};
+    }
+  }
+  static std::string_view without_blanks(std::string_view item) {
+    while (item.size() > 1 && item.front() == ' ') item.remove_prefix(1);
+    while (item.size() > 1 && item.back() == ' ') item.remove_suffix(1);
+    return item;
   }
 
   void visit(const OptionField& field) override {
@@ -262,6 +302,18 @@ class Applier final : public Prefixed {
 
 }  // namespace
 
+std::string peer_option(std::string_view key, const std::vector<std::string>& keys) {
+  std::string last(key.substr(key.rfind('.') == std::string_view::npos ? 0 : key.rfind('.') + 1));
+  std::ranges::replace(last, '-', '_');
+  return meaning(last, keys);
+}
+
+std::string peer_value(std::string_view value, const std::vector<std::string>& words) {
+  std::string lower(value);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return std::ranges::find(words, lower) != words.end() ? lower : meaning(lower, words);
+}
+
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
   list(applier, config);
@@ -304,27 +356,6 @@ std::string dump_toml(Fielder list, void* config) {
   return top + tables;
 }
 
-namespace {
-
-constexpr size_t kHelpWidth = 110;
-
-// Words of `text` from column `indent` on, in lines of kHelpWidth; the first line is already there up to `indent`.
-std::string wrapped(const std::string& text, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  for (const std::string& word : split(text, ' ')) {
-    if (column + 1 + word.size() > kHelpWidth && column > indent) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    out += (column == indent ? "" : " ") + word;
-    column += word.size() + (column == indent ? 0 : 1);
-  }
-  return out + "\n";
-}
-
-}  // namespace
-
 std::string help_text(Fielder list, void* config) {
   Lister lister;
   list(lister, config);
@@ -344,8 +375,8 @@ std::string help_text(Fielder list, void* config) {
     section = row.section;
     std::string name = name_of(row);
     text += name.size() > width ? name + "\n" + std::string(width, ' ') : pad_right(name, width);
-    text +=
-        "  " + wrapped(str(row.help, row.allowed.empty() ? "" : "; " + row.allowed, " [", row.value, "]"), width + 2);
+    const std::string help = str(row.help, row.allowed.empty() ? "" : "; " + row.allowed, " [", row.value, "]");
+    text += str("  ", wrap_text(help, kHelpWidth, width + 2, width + 2), "\n");
   }
   return text;
 }
@@ -376,10 +407,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
         line.settings.push_back({key, word.substr(equals + 1), "--" + key, true});
       } else if (flag) {
         line.settings.push_back({key, true, "--" + key, true});
-      } else if (i + 1 < arguments.size()) {
-        line.settings.push_back({key, arguments[++i], "--" + key, true});
       } else {
-        throw Error(ErrorKind::usage, str("--", key, ": a value is missing after it"));
+        const bool last = i + 1 == arguments.size();
+        line.settings.push_back({key, last ? "" : arguments[++i], "--" + key, true, last});
       }
     } else if (word.size() > 1 && word[0] == '-' && word != "-") {
       throw Error(ErrorKind::usage, str(printable(word), ": unknown option (options are written --key value)"));

@@ -36,6 +36,7 @@ DataFindings look_into(const std::string& path, const CheckOptions& options, con
     reading.labels = false;
     reading.columns = options.columns;
     const std::vector<Problem> problems = read_problems({path}, reading);
+    check_tests(problems);
     found.problems = summarize_problems(problems);
     for (const Problem& problem : problems) {
       if (static_cast<int64_t>(found.first.size()) < options.show) found.first.push_back(problem);
@@ -218,6 +219,8 @@ int summarize_data(const std::vector<std::string>& files, const CheckOptions& op
 int find_contamination(const std::vector<std::string>& training, const CheckOptions& options) {
   ProblemOptions reading;
   reading.labels = false;
+  reading.columns = options.columns;
+  reading.columns_where_there = true;
   const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
   const std::vector<Problem> evaluated = read_problems(options.against, reading);
   std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);

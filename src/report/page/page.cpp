@@ -12,6 +12,7 @@
 #include "report/page/curves.h"
 #include "report/page/explorer.h"
 #include "report/page/template.h"
+#include "report/study_figures.h"
 
 namespace ucas {
 

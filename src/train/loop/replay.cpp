@@ -106,17 +106,12 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
     const Group& group = kept.batch.groups[static_cast<size_t>(o.group)];
     if (!ask.problem.empty() && kept.problem[static_cast<size_t>(o.group)] != ask.problem) continue;
     if (ask.sample >= 0 && o.sample != ask.sample) continue;
-    if (group.step > 0) {
-      ++out.carried;
-      continue;
-    }
     jobs.push_back({.prompt = group.prompt,
                     .problem = static_cast<uint32_t>(group.problem),
                     .first_sample = static_cast<uint32_t>(o.sample),
                     .asked = &problems[static_cast<size_t>(o.group)]});
     rows.push_back(static_cast<int64_t>(i));
   }
-  if (jobs.empty() && out.carried > 0) return out;
   if (jobs.empty()) {
     throw Error(ErrorKind::usage, str("step ", out.step, " of ", path, " kept no such response; it has those to ",
                                       printable(join(kept.problem, ", "), 300)));
@@ -131,7 +126,8 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
   request.limits.stop_ids = kept.batch.stop_ids;
-  request.limits.ends = ends_at(policy.tokenizer, config.rollout.stop);
+  const Template form = load_template(config.data.prompt_template, tokenizer, config.data.examples);
+  request.limits.ends = ends_at(policy.tokenizer, stops_of(form, config.rollout.stop, policy.tokenizer).texts);
   std::unique_ptr<Rollouter> answered;
   if (config.rollout.environment.some()) {
     answered = with_environment(*engine, config.rollout.environment, policy.tokenizer);
