@@ -87,7 +87,7 @@ ALLOWED = {
     "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
                        "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
-    "train/collect": "core sections text/* data data/prompts verify objective/* records/run config rollout sharding",
+    "train/collect": "core sections text/* data data/prompts verify verify/sandbox objective/* records/run config rollout sharding",
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
     "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
                     "train/signals train/optimizer",
@@ -97,7 +97,7 @@ ALLOWED = {
     "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config sharding train/signals train/update "
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit verify/sandbox stats objective/* methods model model/tensor records "
+    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
                   "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
     "study": "core stats results verify data data/tasks records records/run compare config evaluate report sections",

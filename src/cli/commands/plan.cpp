@@ -89,6 +89,10 @@ int run_plan(const Words& words) {
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   TrainConfig config = make_train_config(settings);
+  if (!options.shape.empty() && !line.positionals.empty() &&
+      std::ranges::find(line.settings, "model", &Setting::key) == line.settings.end()) {
+    config.model.clear();  // the file's, of which another is planned
+  }
   config.validate_settings();
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
   if (config.device != "cpu" && !on_gpu) {

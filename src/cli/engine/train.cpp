@@ -20,7 +20,6 @@
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
 #include "progress/train_progress.h"
-#include "train/loop/trackers.h"
 #include "train/loop/trainer.h"
 
 namespace ucas {
@@ -35,12 +34,7 @@ std::string command_text(const Words& words) {
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {
-  std::optional<Trackers> trackers;
-  if (training.ranks->leads()) {
-    trackers.emplace(training.config.train.track, training.run.path());
-  }
   const int code = Trainer(training).run(observer);
-  trackers.reset();
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
   log(str("the model is ", model, "; next, for example:"));

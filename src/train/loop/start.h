@@ -15,6 +15,7 @@
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/collect/collect.h"
 #include "train/loop/python_advantage.h"
+#include "train/loop/run_plan.h"
 #include "train/optimizer/optimizer.h"
 #include "train/state/train_state.h"
 
@@ -23,7 +24,7 @@ namespace ucas {
 struct Training {
   TrainConfig config;
   std::shared_ptr<Ranks> ranks;
-  RunDirectory run;
+  RunDirectory run = {};
   Policy policy;
   std::unique_ptr<Rollouter> engine;   // samples here, where `rollout` does more than that
   ServedRollout* served = nullptr;     // the one of these two that asks servers, where there are rollout.servers
@@ -36,12 +37,9 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  TrainState state;        // with the fingerprint of this run
-  std::string prefetched;  // of the checkpoint (train/collect/prefetched_step.h)
-  Limits limits;           // of the machine, for the policy; measured again where a step beats them
-  int64_t limits_measured = 0;
-  int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
-  std::string plan;            // the same in words
+  TrainState state = {};  // with the fingerprint of this run
+  RunPlan plan = {};
+  Limits limits = {};  // of the machine, for the policy
 };
 
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
@@ -53,14 +51,6 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
 // "allow-over-plan" is open_training's.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
                          std::shared_ptr<Ranks> ranks = alone());
-
-// Of the steps that a run() made: sampling, scoring and updates, as the plan counts them.
-struct StepMeans {
-  int64_t steps = 0;
-  double seconds = 0, prompt = 0, response = 0;  // sums
-};
-// The plan beside what was measured, once a run has ended that took seconds; one line.
-void say_plan_kept(const Training& training, const StepMeans& means);
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.
 void announce(const Training& training, int64_t total_steps);
