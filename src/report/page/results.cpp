@@ -87,10 +87,11 @@ OrderedJson pictures_of(const ResultTable& summary, const std::vector<RunGroup>&
   std::set<size_t> references;
   for (const Difference& d : summary.differences) references.insert(d.from);
   for (size_t from : references) pictures.push_back(forest_picture(summary, groups, from));
+  const auto has_pass = [](const EvalRecord* e) { return !e->pass_at.empty(); };
+  if (std::ranges::none_of(evaluations_of(groups, summary.data), has_pass)) return pictures;
   FigureRequest request;
   request.data = summary.data;
-  std::string lacking;
-  for (const StudyFigure& figure : passk_figures({groups, request, lacking})) {
+  for (const StudyFigure& figure : passk_figures({groups, request})) {
     pictures.push_back({{"title", figure.title},
                         {"metric", ""},
                         {"note", figure.note},
