@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
 #include "model/decoder.h"
 #include "model/weights.h"
 #include "sampling/engine_room.h"
@@ -22,9 +23,12 @@ class Forward {
   virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
   virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
-  virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
-                            std::span<const int64_t> slot, KvCache& cache) = 0;
-  // Its own, if it has one for such sampling; else nullptr, and decode() serves.
+  virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
+                            std::span<const int64_t> /*slot*/, KvCache& /*cache*/) {
+    UCAS_CHECK(false, "this forward decodes by its own decoder");
+    return {};
+  }
+  // Its own, if it has one; else nullptr, and decode() serves.
   virtual std::unique_ptr<Decoder> make_decoder(Head& /*head*/, KvCache& /*cache*/, const SamplingConfig& /*of*/) {
     return nullptr;
   }

@@ -84,13 +84,14 @@ ALLOWED = {
     "evaluate": "core sections data data/rows data/prompts verify stats records records/run compare config",
     "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
     "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate evaluate/sources",
-    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
-                       "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
     "train/collect": "core sections text/* data data/prompts verify objective/* records/run config rollout sharding",
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
     "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
                     "train/signals train/optimizer",
+    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
+                       "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results "
+                       "train/update",
     "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",
     "train/state": "core sections hf kernels data data/prompts model model/tensor records records/run config rollout sharding train/optimizer "
                    "train/collect train/auxiliary",

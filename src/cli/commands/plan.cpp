@@ -88,20 +88,15 @@ int run_plan(const Words& words) {
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  if (on_gpu) settings.push_back({"device", std::string("cuda"), str("--gpu ", options.gpu)});
   TrainConfig config = make_train_config(settings);
   config.validate_settings();
-  const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
   if (config.device != "cpu" && !on_gpu) {
     throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
                                             ": --gpu NAME says which GPU to plan for; without it leave device out"));
   }
   PlanHead head;
-  if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
-    config.dtype = Dtype::bf16;
-    head.notes.emplace_back(
-        "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
-        "takes f32), or plan with --dtype f32");
-  }
   Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
                   : timed ? here_device(config.dtype, config.threads)
                           : Device{};

@@ -18,6 +18,7 @@
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
 #include "train/state/fingerprint.h"
+#include "train/update/gpu_check.h"
 
 namespace ucas {
 
@@ -142,6 +143,7 @@ GenerateWork read_generate_work(const Words& words, const Ranks& ranks) {
   GenerateWork work;
   GenerateOptions& options = work.options;
   ucas::apply(options, line.settings);
+  options.dtype = decided(options.dtype, options.machine.device);
   options.validate();
   resolve_hub_names(options);
   if (!ranks.alone()) {
@@ -161,6 +163,7 @@ GenerateWork read_generate_work(const Words& words, const Ranks& ranks) {
   }
   work.policy = std::make_shared<const Policy>(
       open_policy(options.model, parse_device(options.machine.device), inference(options.dtype)));
+  require_sound_gpu(*work.policy->model);
   work.questions = encode_questions(problems, prompt_template, *work.policy, options.sampling.max_tokens);
   const Stops stops = read_stops(options.stop, work.policy->tokenizer);
   work.questions.stop_ids.insert(work.questions.stop_ids.end(), stops.ids.begin(), stops.ids.end());

@@ -22,6 +22,7 @@
 #include "sharding/agreement.h"
 #include "text/stop_texts.h"
 #include "train/state/fingerprint.h"
+#include "train/update/gpu_check.h"
 
 namespace ucas {
 
@@ -154,6 +155,7 @@ ScoreWork read_score_work(const Words& words, const Ranks& ranks) {
   ScoreWork work;
   ScoreOptions& options = work.options;
   ucas::apply(options, line.settings);
+  options.dtype = decided(options.dtype, options.machine.device);
   if (options.model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas score --help`");
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "give one FILE.jsonl of rows to score; see `ucas score --help`");
@@ -164,6 +166,7 @@ ScoreWork read_score_work(const Words& words, const Ranks& ranks) {
   }
   use_threads(options.machine.threads);
   work.policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
+  require_sound_gpu(*work.policy->model);
   work.rows = read_rows(work.file, *work.policy);
   return work;
 }

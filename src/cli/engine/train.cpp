@@ -1,3 +1,5 @@
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -39,7 +41,15 @@ int train_to_the_end(Training training, TrainObserver& observer) {
   if (training.ranks->leads()) {
     trackers.emplace(training.config.train.track, training.run.path());
   }
-  const int code = Trainer(training).run(observer);
+  const int code = [&] {
+    try {
+      return Trainer(training).run(observer);
+    } catch (const c10::OutOfMemoryError& error) {
+      const std::string text = error.what_without_backtrace();
+      throw Error(ErrorKind::memory,
+                  out_of_memory_words(training.planned, training.config, text.substr(0, text.find('\n'))), kNumeric);
+    }
+  }();
   trackers.reset();
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);

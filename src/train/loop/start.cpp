@@ -28,7 +28,7 @@
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "model/tensor/stream.h"
-#include "plan/plan.h"
+#include "plan/step_time.h"
 #include "records/run/environment.h"
 #include "records/run/manifest.h"
 #include "records/run/run_directory.h"
@@ -121,42 +121,6 @@ struct Parts {
   std::vector<int32_t> stop_ids;
 };
 
-// On a GPU the number of responses decoded at once decides which GEMMs run, and so the bits. It comes from the config,
-// the model and the device's whole memory, never from what is free at this moment: a resumed run decodes as the run
-// before.
-EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::string& weights, int64_t ranks) {
-  EngineConfig engine;
-  engine.max_slots = config.rollout.max_slots;
-  const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
-  if (total == 0 || config.rollout.served()) return engine;
-  PlannedModels models = planned_models(config, weights);
-  models.ranks = ranks;
-  models.gpu = usable_gpu(total);
-  const MemoryPlan plan = plan_memory(config, models);
-  engine.max_slots = plan.slots;
-  engine.cache_tokens = plan.cache_tokens;
-  return engine;
-}
-
-// Whether the optimizer's state lies on the host. `auto` is a matter of GPUs: on the CPU host and device are one.
-bool offloads(const TrainConfig& config, at::Device device, const std::string& weights, int64_t ranks) {
-  if (config.update.offload == Offload::none) return false;
-  const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
-  if (total == 0) return config.update.offload == Offload::optimizer;
-  PlannedModels models = planned_models(config, weights);
-  models.ranks = ranks;
-  models.gpu = usable_gpu(total);
-  const MemoryPlan plan = plan_memory(config, models);
-  const int64_t host = machine_memory().total;
-  if (plan.offloads && host > 0 && plan.host > host) {
-    throw Error(ErrorKind::limit,
-                str("update.offload: masters and moments take ", human_bytes(static_cast<double>(plan.host)),
-                    " of the host's memory, which has ", human_bytes(static_cast<double>(host)),
-                    "; set optimizer.moments to bf16 or int8, or use more ranks"));
-  }
-  return plan.offloads;
-}
-
 // What a run is made of is said by its files and its version; of two commits of one version they may differ.
 void check_program(const RunDirectory& run) {
   const std::string before = run.environment("version"), now = version_and_commit();
@@ -204,9 +168,19 @@ void check_longest(const TrainConfig& config, const ModelConfig& model) {
                                      model.max_position_embeddings, ": lower one of them"));
 }
 
+// On a GPU the number of responses decoded at once decides which GEMMs run, and so the bits. It comes from the config,
+// the model and the device's whole memory, never from what is free at this moment: a resumed run decodes as the run
+// before.
+EngineConfig engine_of(const TrainConfig& config, const MemoryPlan& plan) {
+  EngineConfig engine;
+  engine.max_slots = plan.slots > 0 ? plan.slots : config.rollout.max_slots;
+  engine.cache_tokens = plan.cache_tokens;
+  return engine;
+}
+
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
 Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
-                 const Ranks& ranks) {
+                 const MemoryPlan& plan, const Ranks& ranks) {
   use_threads(config.threads);
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
@@ -246,7 +220,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   check_longest(config, parts.policy.model->config());
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   if (!config.rollout.served()) {
-    parts.engine = engine_of(config, device, weights, ranks.size());
+    parts.engine = engine_of(config, plan);
     parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
     auto served = std::make_unique<ServedRollout>(config.rollout, *parts.policy.model, parts.data.prompt.front(),
@@ -254,18 +228,13 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.served = served.get();
     parts.rollout = std::move(served);
   }
-  placement.on_host = offloads(config, device, weights, ranks.size());
+  placement.on_host = plan.offloads;
   placement.copies = parts.policy.model->bf16_copies();
   parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer,
                                                 Optimizer::Path::by_device, placement);
   parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model, ranks);
   return parts;
 }
-
-struct Planned {
-  int64_t memory = 0;
-  std::string words;
-};
 
 // Loads a reward's function and sees that it can be called with the data's columns, in a Python that ends.
 void check_call_of_reward(const TrainConfig& config) {
@@ -304,30 +273,67 @@ void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
                                      ranks.size(), " ranks: episodes are not shared out; start one process"));
 }
 
-// Before anything is loaded, as if each rank were the one that saves: the ranks of a host divide its memory. Rank 0
-// alone writes; checkpoints that a run has already are not counted again.
-Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow,
-                 const Ranks& ranks) {
-  if (config.device != "cpu") return {};
-  const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
-  PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
-  models.ranks = ranks.size();
-  const MemoryPlan plan = plan_memory(config, models);
+std::string in_bytes(int64_t n) { return human_bytes(static_cast<double>(n)); }
+
+// Bytes of this rank's GPU, as its driver says; 0: of the CPU, or not known.
+int64_t memory_of_device(const TrainConfig& config, const Ranks& ranks) {
+  if (config.device == "cpu") return 0;
+  const std::string one = device_of_rank(config.device, ranks.place().local, ranks.alone() ? 1 : cuda_devices());
+  const int64_t total = cuda_memory(one == "cuda" ? 0 : std::atoll(one.substr(one.find(':') + 1).c_str()));
+  if (total == 0) device_for(config, ranks);  // refuses one that is not there
+  return total;
+}
+
+// A GPU's host has the masters and moments of each of its ranks.
+void check_host(const MemoryPlan& plan, int64_t among) {
+  const int64_t host = machine_memory().total / std::max<int64_t>(among, 1);
+  if (!plan.offloads || host == 0 || plan.host <= host) return;
+  throw Error(ErrorKind::limit,
+              str("update.offload: masters and moments take ", in_bytes(plan.host), " of the host's memory, of which ",
+                  among > 1 ? str("each of its ", among, " ranks has ") : "there are ", in_bytes(host),
+                  "; set optimizer.moments to bf16 or int8, or use more ranks"));
+}
+
+// Of a GPU what a training may take of it: the same rule as that of the engine's cache.
+PlanLimits limits_of(const TrainConfig& config, const std::string& out, int64_t total, int64_t among) {
   PlanLimits limits = limits_here(out);
-  if (resumed != nullptr || !ranks.leads()) limits.disk_free = 0;
-  if (const int64_t among = ranks.place().on_host; among > 1) {
+  if (config.device != "cpu") {
+    limits.memory = usable_gpu(total);
+    limits.memory_free = 0;
+    limits.whose = str("of this GPU's ", in_bytes(total), " a training may take");
+  } else if (among > 1) {
     limits.memory /= among;
     limits.memory_free /= among;
     limits.whose = str("of this host's memory each of its ", among, " ranks has");
   }
-  const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
-  if (!allow) {
-    check_plan(plan, config, models, limits);
-  } else if (plan.peak() > limits.memory) {
-    warn(str(limits.whose, " ", bytes(limits.memory), ": less than the plan (--allow-over-plan)"));
+  return limits;
+}
+
+// Before anything is loaded, as if each rank were the one that saves: the ranks of a host divide its memory. Rank 0
+// alone writes; checkpoints that a run has already are not counted again.
+PlannedRun plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow,
+                    const Ranks& ranks) {
+  const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
+  PlannedRun planned{.models = planned_models(config, own ? resumed->model_files() : "")};
+  planned.models.ranks = ranks.size();
+  const int64_t total = memory_of_device(config, ranks), among = ranks.place().on_host;
+  if (total > 0) {
+    planned.models.gpu = usable_gpu(total);
+    planned.models.driver = driver_memory({.memory = total}, ranks.size(), config.update.reduce == Reduce::micro);
   }
-  return {plan.peak(), str("peak ", bytes(plan.peak()), ", in the phase ", plan.phases[plan.peak_phase()], "; ",
-                           bytes(limits.memory_free), " free")};
+  MemoryPlan& plan = planned.plan = plan_memory(config, planned.models);
+  PlanLimits limits = limits_of(config, out, total, among);
+  if (resumed != nullptr || !ranks.leads()) limits.disk_free = 0;
+  if (!allow) {
+    if (total > 0) check_host(plan, among);
+    check_plan(plan, config, planned.models, limits);
+  } else if (limits.memory > 0 && plan.peak() > limits.memory) {
+    warn(str(limits.whose, " ", in_bytes(limits.memory), ": less than the plan (--allow-over-plan)"));
+  }
+  planned.words =
+      str("peak ", in_bytes(plan.peak()), ", in the phase ", plan.phases[plan.peak_phase()], "; ",
+          total > 0 ? str(limits.whose, " ", in_bytes(limits.memory)) : str(in_bytes(limits.memory_free), " free"));
+  return planned;
 }
 
 std::string fingerprint_of(const TrainConfig& config, const Parts& parts, const Ranks& ranks) {
@@ -335,7 +341,7 @@ std::string fingerprint_of(const TrainConfig& config, const Parts& parts, const 
       {config, hex(parts.data.hash), hex(parts.validation.hash), parts.policy.tokenizer.directory(), ranks.size()});
 }
 
-Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::string fingerprint,
+Training assemble(TrainConfig config, RunDirectory run, Parts parts, PlannedRun planned, std::string fingerprint,
                   std::shared_ptr<Ranks> ranks) {
   std::unique_ptr<Rollouter> shared =
       ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks, parts.served == nullptr);
@@ -354,8 +360,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .stop_ids = std::move(parts.stop_ids),
              .state = {},
              .prefetched = {},
-             .planned_memory = planned.memory,
-             .plan = std::move(planned.words)};
+             .planned = std::move(planned)};
   if (t.config.reward.from_outside() && t.ranks->leads()) {
     t.external = std::make_unique<RewardCommand>(scorer_words(t.config), t.config.reward.scorer(),
                                                  t.config.reward.command_seconds);
@@ -546,7 +551,7 @@ RunDirectory watch_soon(const std::string& path) {
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
   begin_peak_resident();
-  const Planned planned = ranks->together("planning the run", [&] {
+  const PlannedRun planned = ranks->together("planning the run", [&] {
     config.validate();
     if (ranks->leads()) RunDirectory::check_free(out);
     check_before_loading(config, *ranks);
@@ -555,7 +560,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   std::string tokenizer, fingerprint;
   Parts parts = ranks->together("loading model and data", [&] {
     tokenizer = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, config.model, tokenizer, *ranks);
+    Parts loaded = load_parts(config, config.model, tokenizer, planned.plan, *ranks);
     fingerprint = fingerprint_of(config, loaded, *ranks);
     return loaded;
   });
@@ -581,7 +586,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     environment.command = command;
     environment.initial_weights = hash_of_model(config.model);
     environment.training_data = hex(parts.data.hash);
-    environment.planned_memory = planned.memory;
+    environment.planned_memory = planned.plan.peak();
     if (parts.engine.cache_tokens > 0) {
       environment.rollout_slots = parts.engine.max_slots;
       environment.rollout_cache_tokens = parts.engine.cache_tokens;
@@ -613,7 +618,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
     had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   });
   std::optional<RunDirectory> run;
-  const Planned planned = ranks->together("opening the run directory", [&] {
+  const PlannedRun planned = ranks->together("opening the run directory", [&] {
     check_before_loading(config, *ranks);
     run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
     return plan_run(config, path, &*run, given(kOverPlan), *ranks);
@@ -624,7 +629,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   Parts parts = ranks->together("loading model and data", [&] {
     weights = found ? found->path : config.model;
     base = directory_with(config.model, "tokenizer.json");
-    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks);
+    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), planned.plan, *ranks);
     check_engine(loaded.engine, *run);
     fingerprint = fingerprint_of(config, loaded, *ranks);
     return loaded;

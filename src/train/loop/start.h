@@ -8,6 +8,7 @@
 
 #include "config/train_config.h"
 #include "model/limits.h"
+#include "plan/plan.h"
 #include "records/run/run_directory.h"
 #include "rollout/policy.h"
 #include "rollout/served_rollout.h"
@@ -19,6 +20,13 @@
 #include "train/state/train_state.h"
 
 namespace ucas {
+
+// What a run was planned to take where it is, before anything was loaded.
+struct PlannedRun {
+  PlannedModels models;
+  MemoryPlan plan;
+  std::string words;  // the peak, and what there is
+};
 
 struct Training {
   TrainConfig config;
@@ -40,8 +48,7 @@ struct Training {
   std::string prefetched;  // of the checkpoint (train/collect/prefetched_step.h)
   Limits limits;           // of the machine, for the policy; measured again where a step beats them
   int64_t limits_measured = 0;
-  int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
-  std::string plan;            // the same in words
+  PlannedRun planned;
 };
 
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
@@ -61,6 +68,10 @@ struct StepMeans {
 };
 // The plan beside what was measured, once a run has ended that took seconds; one line.
 void say_plan_kept(const Training& training, const StepMeans& means);
+
+// What is said where a GPU has no memory left: `text`, LibTorch's, and the nearest setting that takes a tenth less than
+// was planned.
+std::string out_of_memory_words(const PlannedRun& planned, const TrainConfig& config, const std::string& text);
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.
 void announce(const Training& training, int64_t total_steps);

@@ -12,6 +12,7 @@
 #include "base/terminal/log.h"
 #include "core/metrics.h"
 #include "methods/apply.h"
+#include "model/tensor/stream.h"
 #include "objective/loss/entropy_target.h"
 #include "objective/loss/rollout_correction.h"
 #include "rollout/environment/environment.h"
@@ -430,10 +431,9 @@ int Trainer::run(TrainObserver& outside) {
 // What a run that ends says of itself, also one that was told to stop.
 void Trainer::say_end() const {
   say_best(t_);
-  if (t_.planned_memory > 0) {
-    const auto planned = static_cast<double>(t_.planned_memory);
-    log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
-  }
+  const at::Device device = t_.policy.model->device();
+  const double peak = device.is_cpu() ? peak_resident_gb() * 0x1p30 : static_cast<double>(peak_memory(device));
+  log(str("memory: peak ", human_bytes(peak), ", planned ", human_bytes(static_cast<double>(t_.planned.plan.peak()))));
   say_plan_kept(t_, means_);
   if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
 }
