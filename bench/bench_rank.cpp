@@ -18,7 +18,7 @@
 #include "base/process/machine.h"
 #include "bench_model.h"
 #include "config/train_config.h"
-#include "model/masters.h"
+#include "model/stored.h"
 #include "model/tensor/stream.h"
 #include "plan/plan.h"
 #include "sampling/engine_room.h"

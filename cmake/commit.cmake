@@ -1,4 +1,4 @@
-# Writes OUT, the definition of ucas::commit() (src/base/process/commit.h), where it would change: what git says of ROOT now, "" where it is no
+# Writes OUT, the definition of ucas::commit() (src/base/process/build_info.h), where it would change: what git says of ROOT now, "" where it is no
 # clone or there is no git. Run by every build.
 find_program(GIT git)
 set(commit "")
@@ -10,7 +10,7 @@ if(GIT AND EXISTS ${ROOT}/.git)
     string(APPEND commit "+changes")
   endif()
 endif()
-set(text "#include \"base/process/commit.h\"\n\nnamespace ucas {\nstd::string commit() { return \"${commit}\"; }\n}  // namespace ucas\n")
+set(text "#include \"base/process/build_info.h\"\n\nnamespace ucas {\nstd::string commit() { return \"${commit}\"; }\n}  // namespace ucas\n")
 set(before "")
 if(EXISTS ${OUT})
   file(READ ${OUT} before)

@@ -9,7 +9,7 @@ foreach(file IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", {reinterpret_cast<const char*>(${id}), sizeof ${id} - 1}},\n")
 endforeach()
 file(WRITE "${OUT}" "// Generated from the files it names.
-#include \"base/files/embedded.h\"
+#include \"base/files/file.h\"
 #include <algorithm>
 namespace ucas {
 namespace {

@@ -5,11 +5,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/process/build_info.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/error.h"
 #include "explain/explain.h"
 #include "kernels/lm_head.h"
-#include "verify/version.h"
+#include "verify/registry.h"
 
 namespace ucas::python {
 

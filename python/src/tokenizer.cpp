@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 #include "module.h"
 
 namespace ucas::python {

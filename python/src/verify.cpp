@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 #include "verify/audit/verify_report.h"
 #include "data/problems.h"
 #include "module.h"

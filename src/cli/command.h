@@ -70,7 +70,7 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// A device against the CPU, part by part (train/update/gpu_check.h).
+// A device against the CPU, part by part (train/update/self_check.h).
 struct DeviceCheck {
   std::string what;
   double difference, bound;
@@ -83,5 +83,13 @@ int run_in_engine(const char* id, const Words& words);
 std::vector<std::pair<std::string, std::string>> describe_engine();
 // Tries what a training needs of a device other than the CPU; refuses one that is not there.
 std::vector<DeviceCheck> check_device(const std::string& device);
+
+// A long --help by topics: what a page says first, and what each of its sections says. Text in, text out.
+
+// `page` is the whole text of `ucas NAME --help`. Without a topic, a page that is long: its head, the options to know
+// first and the names of its topics. A topic is a section ("rollout"), "general" (options of no section), a method
+// ("ucas"), or "all". Error(ErrorKind::usage) for any other. A line "{first KEY KEY ...}" of the head names the options
+// to know first; without one these are the general ones.
+std::string help_on(std::string page, const std::string& name, const std::string& topic);
 
 }  // namespace ucas

@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/process/build_info.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/help_topics.h"
 #include "cli/launch.h"
 #include "data/rows/jsonl.h"
 

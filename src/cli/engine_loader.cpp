@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
-#include "base/process/python_package.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

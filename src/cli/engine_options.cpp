@@ -2,7 +2,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/options/demo_config.h"
-#include "cli/options/sft_options.h"
+#include "cli/options/train_options.h"
 #include "config/policy_options.h"
 #include "config/train_config.h"
 #include "study/config.h"

@@ -1,4 +1,4 @@
-#include "cli/help_topics.h"
+#include "cli/command.h"
 
 #include <algorithm>
 #include <vector>

@@ -6,7 +6,7 @@
 #include "cli/commands/compare.h"
 #include "compare/models.h"
 #include "compare/run_answers.h"
-#include "evaluate/results/compare_table.h"
+#include "evaluate/results/table.h"
 #include "report/summary.h"
 #include "study/table.h"
 #include "support/temporary_directory.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "stats/samples.h"
 #include "stats/spread.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "compare/answers.h"
-#include "results/number.h"
+#include "results/table.h"
 
 namespace ucas {
 

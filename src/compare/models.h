@@ -1,6 +1,6 @@
 // Several models on the same problems, benchmark by benchmark: what each reached, and which differences from the first
 // one are significant (contrast.h). Fed by `ucas evaluate` (results in memory) and `ucas compare` (run directories);
-// written out by evaluate/results/compare_table.h.
+// written out by evaluate/results/table.h.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "evaluate/results/compare_table.h"
+#include "evaluate/results/table.h"
 #include "stats/paired.h"
 
 namespace ucas {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "config/train_config.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "config/prompt_choice.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

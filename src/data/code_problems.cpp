@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "data/rows/inflate.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas {
 

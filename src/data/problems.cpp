@@ -17,7 +17,6 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "data/code_problems.h"
-#include "data/source_rows.h"
 
 namespace ucas {
 

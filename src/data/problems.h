@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,5 +57,11 @@ bool is_prose(const std::string& gold);
 
 // A stable 64-bit hash of everything that a run takes from the problems: resume refuses a changed data set.
 uint64_t content_hash(const std::vector<Problem>& problems);
+
+// The rows of problem files as their columns have them, for rewards that ask for more than a Problem holds.
+
+// JSON texts by the problems' ids, of the rows that read_problems reads; of two with one id the first.
+std::map<std::string, std::string> read_source_rows(const std::vector<std::string>& files,
+                                                    const ProblemOptions& options);
 
 }  // namespace ucas

@@ -7,7 +7,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "data/source_rows.h"
 
 namespace ucas {
 namespace {

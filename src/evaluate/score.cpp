@@ -9,7 +9,7 @@
 #include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/samples.h"
-#include "verify/over_budget.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

@@ -10,7 +10,7 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -4,8 +4,8 @@
 #include "explain/explain.h"
 #include "objective/advantage/reward_terms.h"
 #include "objective/loss/clipped_ratio.h"
-#include "objective/loss/entropy_target.h"
-#include "verify/graders.h"
+#include "objective/loss/kl.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

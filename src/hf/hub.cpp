@@ -11,7 +11,7 @@
 #include "base/files/hub_path.h"
 #include "base/process/python_child.h"
 #include "base/str.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 
 namespace ucas {
 

@@ -7,10 +7,10 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "hf/adapter.h"
 #include "hf/config_reader.h"
 #include "hf/families.h"
 #include "hf/parameters.h"
+#include "hf/peft.h"
 
 namespace ucas {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 
 namespace ucas::kernels {
 

@@ -1,4 +1,4 @@
-#include "methods/first_update.h"
+#include "methods/apply.h"
 
 #include <gtest/gtest.h>
 

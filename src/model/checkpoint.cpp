@@ -13,7 +13,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/parameters.h"
-#include "model/masters.h"
 #include "model/stored.h"
 #include "model/transformer.h"
 #include "text/tokenizer/tokenizer.h"

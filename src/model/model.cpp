@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "model/forward.h"
 #include "model/transformer.h"
 
 namespace ucas {

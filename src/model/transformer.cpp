@@ -1,12 +1,15 @@
 #include "model/transformer.h"
 
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
 #include <mutex>
 
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/model_config.h"
 #include "model/backend/gpu/gpu_head.h"
-#include "model/forward.h"
+#include "model/tensor/autograd.h"
 #include "model/tensor/stream.h"
 
 namespace ucas {
@@ -51,6 +54,26 @@ std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, cons
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options) {
   weights.refresh();
   return model_of(config, std::move(weights), options);
+}
+
+bool wants_gradient(const Weights& weights) {
+  auto trained = [](const NamedTensor& p) { return p.tensor.requires_grad(); };
+  return c10::GradMode::is_enabled() &&
+         (std::ranges::any_of(weights.parameters, trained) || std::ranges::any_of(weights.adapter, trained));
+}
+
+at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
+                          std::function<void(const at::Tensor& d_hidden)> backward) {
+  std::vector<at::Tensor> leaves;
+  for (const auto* list : {&weights.parameters, &weights.adapter}) {
+    for (const NamedTensor& p : *list) leaves.push_back(p.tensor);
+  }
+  return differentiable(
+      leaves, {hidden},
+      [count = leaves.size(), backward = std::move(backward)](const std::vector<at::Tensor>& gradients) {
+        backward(gradients[0]);
+        return std::vector<at::Tensor>(count);  // it has added them itself
+      })[0];
 }
 
 }  // namespace ucas

@@ -1,10 +1,16 @@
 // Which back end a model runs on, for every family of hf/families.h.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 
+#include "base/error.h"
+#include "model/decoder.h"
 #include "model/model.h"
 #include "model/weights.h"
+#include "sampling/engine_room.h"
 
 namespace ucas {
 
@@ -16,5 +22,44 @@ std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, cons
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
 // What is said where a CUDA device does not run the GPU kernels: why, and what that costs.
 std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device);
+
+// Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.
+// All follow the diagram of model/backend/block.h. Arguments are checked and counted by the caller (model/model.cpp).
+
+class Forward {
+ public:
+  virtual ~Forward() = default;
+  // As in Model. `hidden` is differentiable when gradients are on; the others run without.
+  virtual at::Tensor hidden(const Packed& packed) = 0;
+  virtual bool shares_prefixes() const { return false; }
+  virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
+  virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
+  virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
+  virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
+                            std::span<const int64_t> /*slot*/, KvCache& /*cache*/) {
+    UCAS_CHECK(false, "this forward decodes by its own decoder");
+    return {};
+  }
+  // Its own, if it has one; else nullptr, and decode() serves.
+  virtual std::unique_ptr<Decoder> make_decoder(Head& /*head*/, KvCache& /*cache*/, const SamplingConfig& /*of*/) {
+    return nullptr;
+  }
+};
+
+// For those whose backward is written by hand and adds the gradients of the leaves where they lie. Whether there will
+// be one; then `hidden`, which was computed without gradients, tied to all leaves through it.
+bool wants_gradient(const Weights& weights);
+at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
+                          std::function<void(const at::Tensor& d_hidden)> backward);
+
+// CPU: own kernels and row-stable GEMMs. Both keep references to config and weights.
+std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
+                                             const ModelOptions& options);
+// A CUDA device by own kernels, in bf16, or their CPU emulation; for models that suit them (hf/model_config.h).
+std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,
+                                          const ModelOptions& options);
+// Any device: ATen operations and autograd; what the native one is checked against.
+std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights,
+                                           const ModelOptions& options);
 
 }  // namespace ucas

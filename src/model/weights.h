@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/model_options.h"
-#include "hf/adapter.h"
 #include "hf/block_spec.h"
+#include "hf/peft.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
 

@@ -41,7 +41,7 @@ struct ObjectiveConfig {
   Aggregation aggregation = Aggregation::token_mean;
   double norm_length = 0;     // no option: constant of the ..._norm aggregations; 0 = the response limit
   double entropy_coeff = 0;   // entropy bonus
-  double entropy_target = 0;  // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
+  double entropy_target = 0;  // nats; > 0: the bonus is steered towards it (objective/loss/kl.h)
   double kl_coeff = 0;        // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/process/machine.h"
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "kernels/dispatch.h"
 #include "kernels/head.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "kernels/dispatch.h"
 
 namespace ucas {

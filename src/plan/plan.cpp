@@ -6,7 +6,7 @@
 #include "base/files/file.h"
 #include "base/process/machine.h"
 #include "base/str.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "plan/model_memory.h"
 
 namespace ucas {

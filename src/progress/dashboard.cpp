@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "core/metrics.h"
-#include "results/number.h"
+#include "results/table.h"
 
 namespace ucas {
 

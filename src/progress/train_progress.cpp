@@ -11,7 +11,7 @@
 #include "core/metrics.h"
 #include "progress/dashboard.h"
 #include "progress/run_history.h"
-#include "results/number.h"
+#include "results/table.h"
 
 namespace ucas {
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
 #include "text/tokenizer/tokenizer.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/files/file.h"
-#include "core/inserts.h"
+#include "core/batch.h"
 #include "core/problem.h"
 
 namespace ucas {

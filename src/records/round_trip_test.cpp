@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/text/json.h"
 #include "records/evaluation.h"
 #include "records/run/environment.h"

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "core/metrics.h"
-#include "results/number.h"
+#include "results/table.h"
 
 namespace ucas {
 

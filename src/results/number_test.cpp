@@ -1,4 +1,4 @@
-#include "results/number.h"
+#include "results/table.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "base/files/file.h"
 #include "base/process/machine.h"
 #include "base/str.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "model/tensor/cuda_library.h"
 #include "model/tensor/stream.h"
 #include "text/stop_texts.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/masters.h"
 #include "model/model.h"
+#include "model/stored.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 

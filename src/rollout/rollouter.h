@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/inserts.h"
+#include "core/batch.h"
 #include "core/problem.h"
 #include "sampling/config.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "http/ask_many.h"
-#include "model/masters.h"
 #include "model/model.h"
+#include "model/stored.h"
 #include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "rollout/vllm.h"

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
 #include "base/text/json_object.h"

@@ -15,7 +15,7 @@
 #include <exception>
 
 #include "base/error.h"
-#include "base/files/fault.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "model/tensor/cuda_library.h"
@@ -405,7 +405,7 @@ class GlooRanks final : public Ranks {
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
   const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
-  const std::string fault_;  // for tests (base/files/fault.h): the k-th one of a rank
+  const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 

@@ -20,7 +20,6 @@
 
 #include "base/error.h"
 #include "base/process/build_info.h"
-#include "base/process/commit.h"
 #include "base/process/listener.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/masters.h"
 #include "model/model.h"
+#include "model/stored.h"
 #include "sharding/ranks.h"
 
 namespace ucas {

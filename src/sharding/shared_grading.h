@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sharding/ranks.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -21,7 +21,7 @@ std::vector<int64_t> graded_by(const Ranks& ranks, size_t count);
 using GradeSome = std::function<std::vector<Verdict>(std::span<const size_t> numbers)>;
 std::vector<Verdict> gather_verdicts(Ranks& ranks, std::span<const int64_t> by, const GradeSome& grade);
 
-// grade_all() (verify/graders.h) by all of them.
+// grade_all() (verify/registry.h) by all of them.
 std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks);
 
 }  // namespace ucas

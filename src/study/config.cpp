@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "data/tasks/registry.h"

@@ -3,6 +3,7 @@
 // Threads: any may call a Grader; implementations hold no mutable state.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/warning_counters.h"
 #include "core/verdict.h"
 
 namespace ucas {
@@ -62,5 +64,11 @@ class Grader {
 // answer: an earlier one, `next` for a new one, -1 for none.
 void number_classes(std::span<Verdict> group,
                     const std::function<int32_t(const std::string& answer, int32_t next)>& class_of);
+
+// Answers that a grader gave up on, for the last line of the command (base/process/warning_counters.h).
+
+inline void note_over_budget(std::span<const Verdict> verdicts) {
+  count_warning(Warning::over_budget, std::ranges::count(verdicts, VerdictKind::over_budget, &Verdict::kind));
+}
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -109,7 +109,7 @@ def wait_for_step(run, step, process):
 
 
 def stopped_at(words, fault, **options):
-    """The program, standing still (SIGSTOP) at a call that UCAS_FAULT names, "step:3" or "write:70": src/base/files/fault.h."""
+    """The program, standing still (SIGSTOP) at a call that UCAS_FAULT names, "step:3" or "write:70": src/base/files/file.h."""
     process = subprocess.Popen([UCAS, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "UCAS_FAULT": f"{fault}:0:stop"}, **options)
     stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED

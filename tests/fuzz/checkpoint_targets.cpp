@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "fuzz/target.h"
-#include "hf/adapter.h"
 #include "hf/parameters.h"
 #include "hf/peft.h"
 #include "hf/safetensors.h"

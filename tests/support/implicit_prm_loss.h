@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/batch.h"
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 
 namespace ucas::testing {
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/text/json.h"

@@ -7,8 +7,10 @@
 // Threads: functions may be called from any thread; an AppendFile belongs to one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,5 +96,28 @@ class FileLock {
  private:
   int descriptor_ = -1, directory_ = -1;
 };
+
+// Hashes of content, in hexadecimal. XXH3-128 notices change, crashes and rot; SHA-256 also forgery, and it is what
+// hubs of models and data sets list for their files.
+
+std::string hash_of_text(std::string_view text);        // XXH3-128, 32 digits
+std::string hash_of_file(const std::string& path);      // of its bytes, read block by block
+std::string sha256_of_text(std::string_view text);      // 64 digits
+std::string sha256_of_file(const std::string& path);    // of its bytes, read block by block
+std::array<uint8_t, 16> md5_of_text(std::string_view);  // a stable way to deal things out; no security rests on it
+
+// Places that tests stop a program at, beside the calls of base/files/file.h: UCAS_FAULT=step:3:0:stop stops the
+// process (SIGSTOP) once the third line of steps.jsonl is written, where a test ends it or lets it go on; ":kill" kills
+// it there, ":exit" ends it with 70 and no word, ":throw" is an Error(ErrorKind::io, exit 74), ":hang" never comes
+// back. Costs one branch.
+
+void fault_point(const char* op);
+
+// Files compiled into the binary: configs/*.toml, templates/*, report assets. The program never needs its source tree.
+
+std::optional<std::string_view> embedded(std::string_view name);   // "configs/dapo-tiny.toml"
+std::vector<std::string> embedded_names(std::string_view prefix);  // sorted
+// Of a folder of TOML files: "dapo-tiny" for "configs/dapo-tiny.toml".
+std::vector<std::string> embedded_stems(std::string_view folder);  // "configs/"
 
 }  // namespace ucas

@@ -1,9 +1,8 @@
-#include "base/files/hash.h"
+#include "base/files/file.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 

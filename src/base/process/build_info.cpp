@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/files/file.h"
-#include "base/process/python_package.h"
+#include "base/process/python_child.h"
 
 namespace ucas {
 

@@ -1,21 +1,20 @@
 #include "base/process/python_child.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
-#include "base/process/python_package.h"
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -166,6 +165,31 @@ std::string run_python(const std::string& script, const std::vector<std::string>
   const std::string why = last_line(said);
   throw Error(ErrorKind::python,
               str(what, ": ", why.empty() ? str("its Python ended with status ", status) : printable(why, 4000)));
+}
+
+std::string own_folder() {
+  Dl_info info{};
+  std::string self;
+  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) != 0 && info.dli_fname != nullptr)
+    self = info.dli_fname;
+  const size_t slash = self.rfind('/');
+  return slash == std::string::npos ? "." : self.substr(0, slash);
+}
+
+std::string python_package(const std::string& name) {
+  std::string variable = "UCAS_";
+  for (char c : name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  variable += "_DIR";
+  if (const char* named = std::getenv(variable.c_str()); named != nullptr && *named != '\0') {
+    if (!is_directory(named)) {
+      throw Error(ErrorKind::path,
+                  str(variable, "=", printable(named, 400), ": no folder is there; expected .../site-packages/", name,
+                      ", or no such variable"));
+    }
+    return named;
+  }
+  const std::string beside = path_join(path_join(own_folder(), ".."), name);
+  return is_directory(beside) ? beside : "";
 }
 
 }  // namespace ucas

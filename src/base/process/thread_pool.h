@@ -5,7 +5,9 @@
 // does a caller that waits for the last chunks: next to other busy processes two threads cost no more than one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace ucas {
@@ -24,5 +26,13 @@ void in_thread_pool(int64_t count, int64_t grain, int64_t threads, const Work& w
   };
   in_thread_pool(count, grain, threads, body, std::addressof(work));
 }
+
+// Independent work shared out among threads that live for this call alone: none before the first call and none after
+// it, so that a process may fork between two of them.
+
+// work(first, last) for neighbouring blocks of [0, count), `block` at a time, to whichever thread is free; the caller
+// is one of them. What the blocks compute must not depend on who takes them. 0 threads: all that this process may use.
+// What a block throws ends the others' taking of blocks, and is thrown here; the first one where several throw.
+void share_out(size_t count, size_t block, int64_t threads, const std::function<void(size_t first, size_t last)>& work);
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 
 #include <gtest/gtest.h>
 

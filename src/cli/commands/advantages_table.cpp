@@ -7,13 +7,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
 #include "methods/apply.h"
-#include "methods/first_update.h"
 #include "objective/advantage/group_advantage.h"
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 #include "records/run/step_data.h"
 #include "report/methods_figure.h"
 

@@ -1,5 +1,5 @@
 // One step under every method: what `ucas advantages --table` prints. A method's tokens are compared with DAPO's on the
-// same saved steps by what each asks of them at the first update (methods/first_update.h), so that methods that weigh
+// same saved steps by what each asks of them at the first update (methods/apply.h), so that methods that weigh
 // tokens in their loss can be compared with those that weigh them in the advantage.
 #pragma once
 

@@ -12,8 +12,8 @@
 #include "cli/command.h"
 #include "compare/models.h"
 #include "compare/run_answers.h"
-#include "evaluate/results/compare_table.h"
 #include "evaluate/results/published.h"
+#include "evaluate/results/table.h"
 #include "report/report.h"
 #include "report/study_figures.h"
 

@@ -11,7 +11,7 @@
 #include "cli/commands/compare.h"
 #include "cli/saved_steps.h"
 #include "compare/diagnosis.h"
-#include "evaluate/sources/stored_samples.h"
+#include "evaluate/sources/responses_file.h"
 #include "records/run_record.h"
 #include "report/diagnosis.h"
 

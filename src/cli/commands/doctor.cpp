@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
 #include "base/process/machine.h"

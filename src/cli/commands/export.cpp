@@ -3,15 +3,15 @@
 #include <cctype>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/files/hub_path.h"
 #include "base/files/output_directory.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "evaluate/benchmark.h"
-#include "hf/adapter.h"
 #include "hf/hub.h"
+#include "hf/peft.h"
 #include "records/run/manifest.h"
 #include "records/run/run_directory.h"
 #include "report/model_card.h"

@@ -10,12 +10,12 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "config/train_config.h"
-#include "evaluate/sources/stored_samples.h"
+#include "evaluate/sources/responses_file.h"
 #include "records/outputs.h"
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"
 #include "records/run_record.h"
-#include "verify/version.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

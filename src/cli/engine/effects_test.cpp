@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "compare/groups.h"
 #include "config/config_file.h"

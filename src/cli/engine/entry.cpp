@@ -10,7 +10,7 @@
 #include "kernels/dispatch.h"
 #include "model/gemm/gemm.h"
 #include "rollout/policy.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

@@ -15,7 +15,6 @@
 #include "evaluate/benchmark.h"
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/evaluate_models.h"
-#include "evaluate/results/compare_table.h"
 #include "evaluate/results/table.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"
@@ -25,7 +24,7 @@
 #include "sharding/agreement.h"
 #include "train/state/fingerprint.h"
 #include "verify/audit/explain.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

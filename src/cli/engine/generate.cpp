@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
@@ -12,13 +11,13 @@
 #include "cli/engine/speaking.h"
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
-#include "hf/adapter.h"
 #include "hf/hub.h"
+#include "hf/peft.h"
 #include "rollout/engine.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
 #include "train/state/fingerprint.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

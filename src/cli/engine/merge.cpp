@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "hf/adapter.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "model/model.h"

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
@@ -22,7 +21,7 @@
 #include "sharding/agreement.h"
 #include "text/stop_texts.h"
 #include "train/state/fingerprint.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

@@ -10,14 +10,14 @@
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
 #include "data/prompts/templates.h"
-#include "hf/adapter.h"
 #include "hf/hub.h"
+#include "hf/peft.h"
 #include "http/server.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
 #include "serve/api.h"
 #include "serve/service.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

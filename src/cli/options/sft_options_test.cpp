@@ -1,4 +1,4 @@
-#include "cli/options/sft_options.h"
+#include "cli/options/train_options.h"
 
 #include <gtest/gtest.h>
 

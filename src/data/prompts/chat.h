@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "core/problem.h"
 #include "data/prompts/templates.h"
-#include "text/unicode/marked_text.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 
@@ -16,5 +18,15 @@ void prepare_chat(Template& prompt_template, const std::string& checkpoint, cons
 bool has_chat_template(const std::string& checkpoint);
 // The system message, the earlier turns and `question`, then what begins the answer.
 MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question);
+
+// Worked examples before a question: in the place {examples} of a template, or as earlier turns of a chat.
+// Threads: all functions from any thread.
+
+// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows (0: all, which it then
+// says) and one more, which stands in where a problem
+// is an example itself. `where` names the form; a relative path begins at `folder` ("": where the program runs).
+void read_examples(Template& prompt_template, const std::string& where, const std::string& folder);
+// Of this problem, in the file's order; never the problem itself.
+std::vector<Template::Example> examples_for(const Template& prompt_template, const Problem& problem);
 
 }  // namespace ucas

@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "data/prompts/chat.h"
-#include "data/prompts/few_shot.h"
 #include "text/stop_texts.h"
 
 namespace ucas {

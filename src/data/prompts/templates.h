@@ -36,7 +36,7 @@ struct Template {
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
   std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
-  std::string few_shot;                             // a file of worked examples (data/prompts/few_shot.h); "" = none
+  std::string few_shot;                             // a file of worked examples (data/prompts/chat.h); "" = none
   int64_t shots = 0;                                // how many of them stand before a question
   std::string example = "{problem}\n{answer}\n\n";  // how each stands at {examples}
   std::vector<Example> examples;                    // read from the file

@@ -4,13 +4,16 @@
 // Every refusal is Error(ErrorKind::data_line, "FILE:LINE: ...").
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text/json.h"
 
 namespace ucas {
@@ -54,5 +57,14 @@ std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64
 std::string first_key(const JsonRow& row, const std::vector<std::string>& keys);
 // A text, a number, or a list of those, as texts. `allow_empty`: no alternatives, or empty ones, are fine.
 std::vector<std::string> answer_field(const JsonRow& row, const Json& value, const std::string& key, bool allow_empty);
+
+// Packed bytes unpacked, never more of them than a limit.
+
+enum class Packing { zlib, gzip };  // of gzip any number of members after one another, as pigz and bgzip write them
+
+// Error(`kind`, "WHERE: ...") for what is broken, ends early or unpacks to more than `limit` bytes (of gzip: "limit").
+std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where, ErrorKind kind);
+// Does it begin as gzip does? No JSON or CSV begins so.
+bool is_gzip(std::string_view bytes);
 
 }  // namespace ucas

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/python_package.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 
 namespace ucas {

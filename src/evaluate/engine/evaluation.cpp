@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/process/build_info.h"
 #include "base/process/stop.h"
 #include "base/str.h"
@@ -20,16 +19,16 @@
 #include "evaluate/engine/served.h"
 #include "evaluate/engine/shared_evaluation.h"
 #include "evaluate/sources/responses_file.h"
-#include "hf/adapter.h"
 #include "hf/model_config.h"
+#include "hf/peft.h"
 #include "kernels/dispatch.h"
 #include "records/asked.h"
 #include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
-#include "train/update/gpu_check.h"
-#include "verify/version.h"
+#include "train/update/self_check.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

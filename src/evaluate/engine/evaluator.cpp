@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "rollout/policy.h"

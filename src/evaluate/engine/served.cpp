@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"

@@ -14,7 +14,7 @@
 #include "evaluate/engine/choices.h"
 #include "rollout/rollouter.h"
 #include "sharding/ranks.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "evaluate/results/compare_table.h"
+#include "evaluate/results/table.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "evaluate/benchmark.h"

@@ -1,9 +1,15 @@
 #include "evaluate/results/table.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <set>
 
 #include "base/str.h"
+#include "base/text/json.h"
+#include "compare/run_answers.h"
 #include "results/table.h"
 
 namespace ucas {
@@ -101,6 +107,114 @@ std::string responses_block(const EvalRecord& result) {
   return table.text() + "\n";
 }
 
+std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetric& metric,
+                                        std::span<const PublishedTable> tables) {
+  std::vector<std::string> sets;
+  for (const ComparedSet& set : c.sets) sets.push_back(set.name);
+  std::vector<PublishedLine> lines;
+  for (const PublishedTable& table : tables) {
+    for (PublishedLine& line : published_lines(table, metric.key, sets)) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// What is doubtful in the lines beside any of the metrics, each said once.
+std::string doubts_text(const Comparison& c, const PublishedTable& table) {
+  std::string out;
+  std::set<std::string> said;
+  for (const ComparedMetric& metric : c.metrics) {
+    for (const PublishedLine& line : lines_beside(c, metric, {&table, 1})) {
+      if (line.doubts.empty()) continue;
+      std::string text = str("    ", printable(line.name, 60), "\n");
+      for (const std::string& doubt : line.doubts) text += str("      ", printable(doubt, 200), "\n");
+      if (said.insert(text).second) out += text;
+    }
+  }
+  return out.empty() ? out : "  Doubtful (? in the table):\n" + out;
+}
+
+// The models by the sets: values, and where asked their bounds below them.
+Table metric_table(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published,
+                   bool with_bounds, bool with_stars) {
+  Table table;
+  table.head.push_back(metric.title + " %");
+  for (const ComparedSet& set : c.sets) table.head.push_back(set.title);
+  for (size_t g = 0; g < c.groups.size(); ++g) {
+    std::vector<Cell> values = {c.groups[g]}, bounds = {""};
+    for (size_t s = 0; s < c.sets.size(); ++s) {
+      const Estimated& reached = metric.cell[g][s];
+      values.push_back(Cell::mean(reached.value, reached.deviation, true));
+      if (with_stars && g > 0 && metric.contrast[g][s].significant) values.back().after = "*";
+      bounds.emplace_back(bounds_text(reached.value, true));
+    }
+    table.add(std::move(values));
+    if (with_bounds) table.add(std::move(bounds));
+  }
+  const std::vector<PublishedLine> lines = lines_beside(c, metric, published);
+  for (const PublishedLine& line : lines) {
+    std::vector<Cell> cells = {printable(line.name, 60)};
+    cells.insert(cells.end(), line.cells.begin(), line.cells.end());
+    table.add(std::move(cells));
+    table.rows.back().begins = &line == lines.data();
+  }
+  return table;
+}
+
+std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published) {
+  Table table = metric_table(c, metric, published, true, false);
+  std::vector<Cell> problems = {"  problems"};
+  for (const ComparedSet& set : c.sets) problems.push_back(Cell::count(set.problems));
+  table.rows.insert(table.rows.begin(), std::move(problems));
+  return table.text();
+}
+
+// The first column's test, and where others have another one.
+std::string tests_text(const Comparison& c, const std::vector<Contrast>& contrasts) {
+  std::string first, others;
+  for (size_t s = 0; s < contrasts.size(); ++s) {
+    const std::string& basis = contrasts[s].basis;
+    if (first.empty()) first = basis;
+    if (!basis.empty() && basis != first) others += str("; ", printable(c.sets[s].title, 24), ": ", basis);
+  }
+  return first + others;
+}
+
+std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
+  std::string out;
+  for (size_t g = 1; g < c.groups.size(); ++g) {
+    Table table;
+    table.align = "lrrrlll";
+    for (size_t s = 0; s < c.sets.size(); ++s) {
+      const Contrast& d = metric.contrast[g][s];
+      if (!d.known()) continue;
+      const std::string changed = d.gained >= 0 ? str("+", d.gained, " -", d.lost) : "";
+      table.add({c.sets[s].title, Cell::change(d.change.value, true), interval_text(d.change, true), changed,
+                 Cell::p(d.p).with(&Cell::before, "p "), Cell::p(d.p_holm).with(&Cell::before, "corrected "),
+                 words_of(d, c.options.level)});
+    }
+    if (table.rows.empty()) continue;
+    out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
+               table.text("    "), "    test: ", tests_text(c, metric.contrast[g]), "\n");
+  }
+  if (!out.empty() && metric.comparisons > 0) {
+    out += str("  ", family_text(metric.comparisons, c.options.level), ": ", metric.family, "\n");
+  }
+  return out;
+}
+
+OrderedJson json_of(const Contrast& contrast) {
+  OrderedJson out = json_of(contrast.change);
+  out["p"] = contrast.p;
+  out["p_holm"] = contrast.p_holm;
+  if (contrast.gained >= 0) {
+    out["gained"] = contrast.gained;
+    out["lost"] = contrast.lost;
+  }
+  out["significant"] = contrast.significant;
+  out["basis"] = contrast.basis;
+  return out;
+}
+
 }  // namespace
 
 std::string summary_table(std::span<const EvalRecord> results) {
@@ -122,6 +236,127 @@ std::string suite_table(std::span<const EvalRecord> results) {
   for (const EvalRecord& result : results) text += responses_block(result);
   text.pop_back();
   return text;
+}
+
+std::string comparison_text(const Comparison& c, std::span<const PublishedTable> published) {
+  std::string out;
+  for (const std::string& warning : c.warnings) out += str("warning: ", warning, "\n");
+  for (const std::string& line : c.differing) out += str("  differs: ", line, "\n");
+  for (const ComparedMetric& metric : c.metrics) {
+    out += str(out.empty() ? "" : "\n", metric_text(c, metric, published));
+    const std::string contrasts = contrasts_text(c, metric);
+    if (!contrasts.empty()) out += "\n" + contrasts;
+  }
+  for (const PublishedTable& table : published) {
+    out += str("\npublished: ", printable(table.title, 200), ". Source: ", printable(table.source, 400),
+               ". Not measured here, in no test and no average.\n");
+    if (!table.note.empty()) out += str("  ", printable(table.note, 1000), "\n");
+    const bool beside = std::any_of(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& metric) {
+      return !lines_beside(c, metric, {&table, 1}).empty();
+    });
+    out += doubts_text(c, table);
+    if (!beside) out += "  It has no figures of the sets compared here.\n";
+  }
+  return out;
+}
+
+std::string comparison_text(std::span<const EvalRecord> results) {
+  if (results.size() < 2) return "";
+  std::vector<AnswerGroup> groups;
+  for (const EvalRecord& result : results) groups.push_back({result.label, true, {answers_of(result)}});
+  ModelsOptions options;
+  options.level = results[0].config.confidence_level;
+  options.seed = results[0].config.seed;
+  const Comparison c = compare_models(groups, options);
+  std::string out = str("Differences, paired by problem:\n");
+  for (const ComparedMetric& metric : c.metrics) {
+    out += str("\n", metric.title, "\n", contrasts_text(c, metric));
+  }
+  return out;
+}
+
+std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> published) {
+  Table table;
+  table.head = {"metric", "set",        "problems",    "model", "value",  "low",         "high", "std",
+                "change", "change_low", "change_high", "p",     "p_holm", "significant", "kind"};
+  const auto plain = [](double value) { return Cell::value(value, true); };
+  for (const ComparedMetric& metric : c.metrics) {
+    for (size_t g = 0; g < c.groups.size(); ++g) {
+      for (size_t s = 0; s < c.sets.size(); ++s) {
+        const Estimated& cell = metric.cell[g][s];
+        const Contrast d = g == 0 ? Contrast{} : metric.contrast[g][s];
+        table.add({metric.key, c.sets[s].name, Cell::count(c.sets[s].problems), c.groups[g], plain(cell.value.value),
+                   plain(cell.value.low), plain(cell.value.high), plain(cell.deviation), plain(d.change.value),
+                   plain(d.change.low), plain(d.change.high), plain(d.p), plain(d.p_holm),
+                   g == 0          ? ""
+                   : d.significant ? "yes"
+                                   : "no",
+                   "measured"});
+      }
+    }
+    for (const PublishedLine& line : lines_beside(c, metric, published)) {
+      for (size_t s = 0; s < c.sets.size(); ++s) {
+        if (!line.cells[s].known()) continue;
+        std::vector<Cell> row = {metric.key, c.sets[s].name, "", line.name, line.cells[s]};
+        row.resize(table.head.size());
+        row.back() = "published";
+        table.add(std::move(row));
+      }
+    }
+  }
+  return table.csv();
+}
+
+std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> published) {
+  std::string out;
+  for (const ComparedMetric& metric : c.metrics) {
+    Table table = metric_table(c, metric, published, false, true);
+    table.caption = str(metric.title, "; star: significantly different from the first row, ",
+                        family_text(metric.comparisons, c.options.level));
+    out += table.tex();
+  }
+  return out;
+}
+
+std::string comparison_json(const Comparison& c, std::span<const PublishedTable> published) {
+  OrderedJson out;
+  out["format"] = "ucas-comparison-1";
+  out["models"] = c.groups;
+  out["differing_settings"] = c.differing;
+  out["warnings"] = c.warnings;
+  out["level"] = c.options.level;
+  out["metrics"] = OrderedJson::array();
+  for (const ComparedMetric& metric : c.metrics) {
+    OrderedJson rows = OrderedJson::array();
+    for (size_t s = 0; s < c.sets.size(); ++s) {
+      for (size_t g = 0; g < c.groups.size(); ++g) {
+        OrderedJson row = {{"set", c.sets[s].name}, {"problems", c.sets[s].problems}, {"model", c.groups[g]}};
+        row["figure"] = json_of(metric.cell[g][s].value);
+        row["std"] = metric.cell[g][s].deviation;
+        if (g > 0) row["difference"] = json_of(metric.contrast[g][s]);
+        rows.push_back(std::move(row));
+      }
+    }
+    out["metrics"].push_back({{"metric", metric.key}, {"comparisons", metric.comparisons}, {"rows", std::move(rows)}});
+  }
+  out["published"] = OrderedJson::array();
+  for (const PublishedTable& table : published) {
+    OrderedJson rows = OrderedJson::array();
+    for (const PublishedRow& row : table.rows) {
+      OrderedJson figures = OrderedJson::object(), doubts = row.doubts;
+      for (const PublishedFigure& f : row.figure) {
+        figures[f.metric == "greedy" ? f.benchmark : str(f.benchmark, " ", f.metric)] = f.percent;
+        if (!f.doubt.empty()) doubts.push_back(str(f.benchmark, " ", published_digits(f.percent), " is ", f.doubt));
+      }
+      rows.push_back({{"table", row.table}, {"name", row.name}, {"size", row.size}, {"runs", row.runs}});
+      rows.back()["percent"] = std::move(figures);
+      rows.back()["average"] = row.average;
+      rows.back()["doubts"] = std::move(doubts);
+    }
+    out["published"].push_back(
+        {{"title", table.title}, {"source", table.source}, {"note", table.note}, {"rows", std::move(rows)}});
+  }
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace ucas

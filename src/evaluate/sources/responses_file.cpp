@@ -1,8 +1,9 @@
 #include "evaluate/sources/responses_file.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -10,8 +11,10 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/rows/jsonl.h"
+#include "records/outputs.h"
 #include "stats/spread.h"
 #include "text/unicode/unicode.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -244,6 +247,51 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
             "--data away where the file has the right answers"));
   }
   return out;
+}
+
+Graders graders_of(const Asked& asked, std::vector<std::string>& compared) {
+  Graders graders;
+  for (const AskedSet& set : asked.sets) {
+    graders.of[set.name] = make_grader(set.grader, set.extract);
+    if (set.grader == GraderKind::choice) compared.push_back(set.name);
+  }
+  return graders;
+}
+
+std::vector<Problem> problems_of(const EvalRecord& evaluation) {
+  std::vector<Problem> problems;
+  for (const ProblemRow& row : evaluation.rows) {
+    Problem& problem = problems.emplace_back();
+    problem.id = row.id;
+    problem.source = row.source;
+    problem.subject = row.subject;
+    problem.text = row.problem;
+    problem.gold = row.gold;
+  }
+  return problems;
+}
+
+std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, const EvalRecord& evaluation) {
+  const auto lacks = [](const ProblemRow& row) { return std::ssize(row.responses) < row.samples; };
+  const std::string outputs = path_join(directory, evaluation.name + ".outputs.jsonl");
+  const bool whole = std::ranges::none_of(evaluation.rows, lacks);
+  if (whole || !exists(outputs) || !evaluation.asked) return evaluation.rows;
+  std::vector<std::string> compared;
+  const Graders graders = graders_of(*evaluation.asked, compared);
+  for (const ProblemRow& row : evaluation.rows) {
+    if (graders.of.contains(row.source)) continue;
+    throw Error(ErrorKind::data_line,
+                str(path_join(directory, evaluation.name + ".jsonl"), ": problem ", printable(row.id),
+                    " is of source \"", printable(row.source), "\", expected one that ", evaluation.name,
+                    ".json names; evaluate again with another --out"));
+  }
+  const std::vector<Problem> problems = problems_of(evaluation);
+  EvalConfig config = evaluation.config;
+  config.stored_responses = config.samples;
+  config.bootstrap_draws = 0;  // no figure of it is read
+  const std::vector<Responses> responses =
+      by_problem(problems, read_outputs(outputs).outputs, config.greedy, config.samples, compared);
+  return score(problems, responses, graders, config).rows;
 }
 
 }  // namespace ucas

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "evaluate/score.h"
+#include "records/evaluation.h"
 #include "records/outputs.h"
 
 namespace ucas {
@@ -38,5 +40,17 @@ std::vector<Problem> problems_of(const GivenResponses& given, const std::string&
 // responses.
 std::vector<size_t> match_responses(const GivenResponses& given, const std::vector<Problem>& problems,
                                     const std::string& path);
+
+// Every sampled response of an evaluation with its verdict. NAME.jsonl keeps the first few of a problem only; the
+// others stand in NAME.outputs.jsonl, not graded, and are graded here as NAME.json says. For `ucas diagnose` and
+// `ucas verify RUN`. LibTorch-free.
+
+// The graders of its sources; `compared` gets the sources whose choices are compared instead of generated.
+Graders graders_of(const Asked& asked, std::vector<std::string>& compared);
+std::vector<Problem> problems_of(const EvalRecord& evaluation);
+
+// Of DIRECTORY/NAME.*, `evaluation` as read from there: its rows with all their samples. As they are where they hold
+// all of them, or where the outputs are not there. Errors: those of read_outputs.
+std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, const EvalRecord& evaluation);
 
 }  // namespace ucas

@@ -17,8 +17,8 @@
 #include "base/str.h"
 #include "methods/registry.h"
 #include "objective/advantage/group_advantage.h"
-#include "objective/advantage/implicit_prm.h"
 #include "objective/advantage/returns.h"
+#include "objective/advantage/reward_terms.h"
 
 namespace ucas {
 

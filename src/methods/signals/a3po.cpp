@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 
 namespace ucas {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "methods/signals/ucas.h"
-#include "objective/advantage/implicit_prm.h"
 #include "objective/advantage/returns.h"
+#include "objective/advantage/reward_terms.h"
 
 namespace ucas {
 

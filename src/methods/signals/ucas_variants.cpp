@@ -20,8 +20,8 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "methods/signals/ucas.h"
-#include "objective/advantage/implicit_prm.h"
 #include "objective/advantage/returns.h"
+#include "objective/advantage/reward_terms.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "objective/loss/entropy_target.h"
+#include "objective/loss/kl.h"
 
 #include <gtest/gtest.h>
 

@@ -60,4 +60,10 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta) {
   return row_means.empty() ? 0 : sorted_sum(row_means) / static_cast<double>(row_means.size());
 }
 
+EntropyBonus entropy_bonus(const ObjectiveConfig& config, double c, double entropy) {
+  if (std::isnan(entropy)) return {0, c};
+  return {.now = entropy <= config.entropy_target ? c : 0,
+          .next = entropy < config.entropy_target ? c + kEntropyStep : std::max(0.0, c - kEntropyStep)};
+}
+
 }  // namespace ucas

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 

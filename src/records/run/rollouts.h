@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "core/inserts.h"
+#include "core/batch.h"
 #include "core/verdict.h"
 #include "stats/spread.h"
 
 namespace ucas {
 
-// Inserts of an environment (core/inserts.h) as every file of a run has them: [{"at": 9, "token": [5, 7], "text":
+// Inserts of an environment (core/batch.h) as every file of a run has them: [{"at": 9, "token": [5, 7], "text":
 // "408"}].
 
 class JsonObject;

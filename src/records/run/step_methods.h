@@ -21,7 +21,7 @@ struct MethodAdvantages {
 // "x/step-0000012.jsonl" -> "x/step-0000012.methods.json"
 std::string step_methods_file(const std::string& step_file);
 
-// `source` is the hash of the step's file (base/files/hash.h): advantages of other data are not mistaken for these.
+// `source` is the hash of the step's file (base/files/file.h): advantages of other data are not mistaken for these.
 std::string step_methods_json(const StepData& data, const std::string& source,
                               std::span<const MethodAdvantages> methods);
 // Throws Error: path, limit, or header_json naming the file: wrong form, or of another step's data.
@@ -44,7 +44,7 @@ struct AgainstDapo {
 };
 
 struct MethodsTable {
-  std::vector<std::pair<std::string, std::string>> files;  // the steps' names and hashes (base/files/hash.h)
+  std::vector<std::pair<std::string, std::string>> files;  // the steps' names and hashes (base/files/file.h)
   int64_t steps = 0, groups = 0, responses = 0;
   double rare = 0;                    // a right response is rare where at most this share of its group is right
   std::vector<AgainstDapo> rows;      // DAPO first

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "core/metrics.h"
 #include "report/escape.h"

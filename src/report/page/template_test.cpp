@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 
 namespace ucas {

@@ -1,6 +1,6 @@
 // Environments of multi-turn episodes: the model writes a turn, the environment answers, the answer is inserted as
 // context, and the model goes on. EnvironmentRollouter is the decorator that lets one speak; all else knows of inserts
-// alone (core/inserts.h). A row of config.h names an environment, row_of_NAME() is what it is.
+// alone (core/batch.h). A row of config.h names an environment, row_of_NAME() is what it is.
 // Threads: an Environment is asked by one thread at a time, between two decode steps: it must answer at once.
 #pragma once
 

@@ -6,13 +6,12 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "config/config_file.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
 #include "study/engine/text_tasks.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

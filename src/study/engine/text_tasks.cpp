@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"

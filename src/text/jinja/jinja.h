@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/text/json.h"
-#include "text/unicode/marked_text.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

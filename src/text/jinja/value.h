@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/text/json.h"
 #include "text/jinja/jinja.h"
-#include "text/unicode/marked_text.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas::jinja {
 

@@ -1,4 +1,4 @@
-#include "text/split/pretokenizer.h"
+#include "text/split/splitter.h"
 
 #include <gtest/gtest.h>
 

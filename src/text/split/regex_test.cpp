@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "text/split/pretokenizer.h"
+#include "text/split/splitter.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

@@ -12,10 +12,24 @@
 #include <variant>
 #include <vector>
 
-#include "text/split/pretokenizer.h"
 #include "text/split/regex.h"
 
 namespace ucas {
+
+// Cuts text into the pieces inside which BPE merges. The published patterns are regular expressions; each one that is
+// known here is recognised letter by letter and run by a matcher written by hand (linear, no backtracking). All others
+// are run by text/split/regex.
+
+struct SplitPattern {
+  const char* name;
+  const char* expression;
+  // End of the piece that begins at `at` (at < text.size()); always > at. `text` is what the pattern sees: its end
+  // counts as the end of the input.
+  size_t (*piece_end)(std::string_view text, size_t at);
+};
+
+const SplitPattern& gpt2_pattern();                              // ByteLevel(use_regex = true)
+const SplitPattern* known_pattern(std::string_view expression);  // nullptr: not known
 
 // What becomes of a stretch that matches: a piece of its own, nothing, one piece with its neighbours that match, the
 // end of the piece before, the beginning of the piece after.

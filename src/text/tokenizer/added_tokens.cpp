@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/unicode/marked_text.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

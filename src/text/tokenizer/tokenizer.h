@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "text/tokenizer/token_texts.h"
-#include "text/unicode/marked_text.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

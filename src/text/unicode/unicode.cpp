@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 
 namespace ucas {
 

@@ -1,6 +1,6 @@
 // The implicit process reward model beside the policy (PRIME; docs/paper.md): phi, which learns from the verdicts
 // once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
-// objective/advantage/implicit_prm.h. Made by make_implicit_prm() (train/auxiliary/auxiliary_model.h).
+// objective/advantage/reward_terms.h. Made by make_implicit_prm() (train/auxiliary/auxiliary_model.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "core/batch.h"
 #include "model/model.h"
-#include "objective/advantage/implicit_prm.h"
+#include "objective/advantage/reward_terms.h"
 #include "sharding/gradient_schedule.h"
 
 namespace ucas {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.h"
+#include "base/str.h"
 #include "base/terminal/log.h"
 #include "core/metrics.h"
 #include "hf/peft.h"
@@ -89,6 +91,29 @@ class Reference final : public AuxiliaryModel {
   int64_t synced_at_ = 0;
 };
 
+// The frozen teacher of on-policy distillation: reads the tokens that the policy drew and fills Batch::teacher_logprob.
+// Any checkpoint with the policy's tokenizer, of any size.
+class Teacher final : public AuxiliaryModel {
+ public:
+  Teacher(const TrainConfig& config, std::unique_ptr<Model> model)
+      : model_(std::move(model)),
+        temperature_(config.rollout.temperature),
+        token_budget_(config.update.micro_batch_tokens) {}
+
+  std::string name() const override { return "teacher"; }
+
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
+    const double began = now_seconds();
+    batch.teacher_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
+    m.set(metric::timing_teacher, now_seconds() - began);
+  }
+
+ private:
+  std::unique_ptr<Model> model_;
+  double temperature_;
+  int64_t token_budget_;
+};
+
 }  // namespace
 
 // One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
@@ -104,6 +129,20 @@ std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::De
       policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
   return std::make_unique<Reference>(
       config, shared ? policy->base() : load_model(config.model, device, inference(config.dtype)));
+}
+
+std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy) {
+  const std::optional<std::string> directory = config.needs().teacher;
+  if (!directory) return nullptr;
+  check_same_tokens(config.model, "method.teacher", *directory, "teacher");
+  std::unique_ptr<Model> model = load_model(*directory, device, inference(config.dtype));
+  // Rows behind the tokenizer's ids are padding, but nothing keeps the policy from drawing one.
+  if (model->config().vocab_size < policy.vocab_size) {
+    throw Error(ErrorKind::config, str("method.teacher = ", printable(*directory), ": its vocabulary has ",
+                                       model->config().vocab_size, " rows, the policy's ", policy.vocab_size,
+                                       ": the teacher must know every id that the policy can draw; choose another"));
+  }
+  return std::make_unique<Teacher>(config, std::move(model));
 }
 
 }  // namespace ucas

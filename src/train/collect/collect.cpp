@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
+#include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "rollout/policy.h"
-#include "train/collect/data_order.h"
 #include "train/collect/early_stop.h"
-#include "verify/over_budget.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
@@ -416,6 +416,27 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   if (action == SamplingAction::abort) refuse_short_batch(rule, static_cast<int64_t>(sampling.kept().size()));
   if (!result.out_of_prompts) make_batch(*this, sampling, std::move(held), carried, step, cursor, result);
   return result;
+}
+
+std::vector<int64_t> next_problems(const TrainConfig& config, const TrainingSet& data, DataCursor& cursor,
+                                   int64_t most) {
+  const int64_t total = data.size();
+  const auto count = static_cast<size_t>(std::min(config.gen_batch(), most));
+  std::vector<int64_t> picked, order;
+  int64_t order_epoch = -1;
+  while (picked.size() < count && prompts_left(config, total, cursor) > 0) {
+    if (cursor.index >= total) {
+      cursor.index = 0;
+      ++cursor.epoch;
+    }
+    if (order_epoch != cursor.epoch && config.data.shuffle) {
+      order = epoch_order(static_cast<uint64_t>(config.seed), cursor.epoch, total);
+      order_epoch = cursor.epoch;
+    }
+    picked.push_back(config.data.shuffle ? order[cursor.index] : cursor.index);
+    ++cursor.index;
+  }
+  return picked;
 }
 
 }  // namespace ucas

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -83,5 +84,13 @@ struct Collector {
 
 // What the rule sees of a group.
 PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric);
+
+// Data order: selects the next problems. Each epoch has all of them in a new order. Seed and cursor alone decide, so a
+// resumed run selects what an uninterrupted one would. Fed by train/collect.
+
+// The problems of the next generation batch, across epochs. The last batch of a run may be smaller. `most`: fewer than
+// a batch, which are its first ones.
+std::vector<int64_t> next_problems(const TrainConfig& config, const TrainingSet& data, DataCursor& cursor,
+                                   int64_t most = std::numeric_limits<int64_t>::max());
 
 }  // namespace ucas

@@ -15,7 +15,6 @@
 #include "support/engine/scripted_rollout.h"
 #include "text/tokenizer/word_level.h"
 #include "train/collect/carry_over.h"
-#include "train/collect/data_order.h"
 #include "train/state/train_state.h"
 
 namespace ucas {

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/text/refusals.h"
 #include "objective/advantage/reward_terms.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -18,7 +18,7 @@
 #include "text/split/regex.h"
 #include "train/collect/early_grading.h"
 #include "train/collect/reward_command.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json_object.h"

@@ -12,9 +12,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/process/build_info.h"
-#include "base/process/commit.h"
 #include "base/process/machine.h"
 #include "base/process/python_child.h"
 #include "base/process/warning_counters.h"
@@ -23,8 +21,7 @@
 #include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "data/source_rows.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "model/tensor/stream.h"
@@ -40,7 +37,6 @@
 #include "train/metrics/metrics.h"
 #include "train/state/checkpoint.h"
 #include "train/state/fingerprint.h"
-#include "train/update/gpu_check.h"
 #include "train/update/self_check.h"
 #include "verify/sandbox/check.h"
 

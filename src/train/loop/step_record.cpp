@@ -1,18 +1,23 @@
 #include "train/loop/step_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/warning_counters.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "core/metrics.h"
 #include "model/tensor/stream.h"
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
 #include "rollout/policy.h"
-#include "verify/graders.h"
+#include "verify/audit/explain.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -241,6 +246,39 @@ void StepRecord::write() {
   }
   t_.run.append_step(metrics.json());
   observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
+}
+
+void warn_of_unreadable(const Training& t, const CollectStats& stats) {
+  if (!t.config.reward.command.empty() || stats.graded == 0) return;  // a program's score may need no answer
+  const int64_t unreadable = stats.verdicts[static_cast<size_t>(VerdictKind::unparseable)];
+  const double share = static_cast<double>(unreadable) / static_cast<double>(stats.graded);
+  if (share <= kManyUnreadable) return;
+  const std::vector<std::string_view> texts(stats.unreadable.begin(), stats.unreadable.end());
+  warn(str("step ", t.state.step, ": ",
+           unreadable_in_words(share, stats.graded, texts, t.config.reward.grader, t.config.reward.setup().extract,
+                               "--reward.extract")));
+}
+
+void hold_shares_to_limits(Training& t, StepMetrics& m) {
+  constexpr int64_t kMostMeasurements = 3;
+  if (!m.has_share_above_one()) return;
+  const Limits before = t.limits;
+  if (t.limits_measured++ < kMostMeasurements) {
+    const Limits now = measure_limits(*t.policy.model);
+    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
+  }
+  m.rescale_shares(t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
+}
+
+std::string share_words(const StepMetrics& m) {
+  constexpr std::pair<const Metric*, const char*> kShares[] = {{&metric::perf_mfu_rollout, "sampling "},
+                                                               {&metric::perf_mbu_rollout, "sampling, of bandwidth "},
+                                                               {&metric::perf_mfu_actor_infer, "old log-probs "},
+                                                               {&metric::perf_mfu_actor, "update "}};
+  std::vector<std::string> parts;
+  for (const auto& [metric, words] : kShares)
+    if (const double share = m.get(*metric); std::isfinite(share)) parts.push_back(words + percent(share, 0));
+  return join(parts, ", ");
 }
 
 }  // namespace ucas

@@ -22,15 +22,15 @@
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
-#include "model/masters.h"
+#include "model/stored.h"
 #include "sharding/agreement.h"
 #include "sharding/gradient_schedule.h"
 #include "text/stop_texts.h"
 #include "train/optimizer/schedule.h"
 #include "train/sft/sft_run.h"
+#include "train/signals/balanced_pack.h"
 #include "train/signals/logprobs.h"
-#include "train/signals/pack.h"
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 

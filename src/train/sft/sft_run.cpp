@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files/hash.h"
+#include "base/files/file.h"
 #include "base/process/build_info.h"
-#include "base/process/commit.h"
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "base/terminal/log.h"
 #include "train/optimizer/schedule.h"
-#include "train/signals/pack.h"
+#include "train/signals/balanced_pack.h"
 
 namespace ucas {
 namespace {

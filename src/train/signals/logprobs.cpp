@@ -20,7 +20,7 @@
 #include "base/process/activity.h"
 #include "hf/parameters.h"
 #include "rollout/config.h"
-#include "train/signals/pack.h"
+#include "train/signals/balanced_pack.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "train/signals/pack.h"
+#include "train/signals/balanced_pack.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -6,12 +6,11 @@
 #include <set>
 
 #include "base/files/file.h"
-#include "base/files/hash.h"
 #include "base/process/build_info.h"
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "data/prompts/templates.h"
-#include "hf/adapter.h"
+#include "hf/peft.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
 #include "records/asked.h"

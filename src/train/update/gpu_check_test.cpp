@@ -1,5 +1,5 @@
 // The check of a device, tried on the CPU: what is right passes, and of a model with other weights each part is found.
-#include "train/update/gpu_check.h"
+#include "train/update/self_check.h"
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

@@ -6,13 +6,13 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/threads.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "data/code_problems.h"
 #include "data/problems.h"
 #include "verify/audit/explain.h"
-#include "verify/over_budget.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

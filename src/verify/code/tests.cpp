@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json.h"

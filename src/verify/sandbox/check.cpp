@@ -12,7 +12,6 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "verify/sandbox/sandbox.h"

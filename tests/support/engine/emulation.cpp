@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "model/backend/gpu/gpu_block.h"
 #include "model/backend/gpu/gpu_head.h"
-#include "model/forward.h"
+#include "model/transformer.h"
 #include "support/gpu_emulation.h"
 
 namespace ucas {

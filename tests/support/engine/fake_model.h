@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "model/forward.h"
 #include "model/model.h"
+#include "model/transformer.h"
 
 namespace ucas::testing {
 

@@ -1,5 +1,5 @@
 // A device's kernels against the CPU emulation of the same kernels, one by one, on small random inputs with ragged
-// ends: which kernel it is where the check at the start of a training (train/update/gpu_check.h) finds a difference,
+// ends: which kernel it is where the check at the start of a training (train/update/self_check.h) finds a difference,
 // and how much of a copy's bandwidth each reaches (bench_gpu what=kernels).
 #pragma once
 

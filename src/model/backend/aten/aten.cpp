@@ -18,7 +18,7 @@
 #include <optional>
 
 #include "model/backend/block.h"
-#include "model/forward.h"
+#include "model/transformer.h"
 
 namespace ucas {
 

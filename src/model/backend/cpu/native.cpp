@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "model/backend/block.h"
 #include "model/backend/cpu/tiled_cache.h"
-#include "model/forward.h"
+#include "model/transformer.h"
 
 namespace ucas {
 

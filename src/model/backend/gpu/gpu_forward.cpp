@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "model/forward.h"
+#include "model/transformer.h"
 
 namespace ucas {
 

@@ -3,7 +3,7 @@
 
 #include "model/backend/gpu/gpu_block.h"
 #include "model/backend/gpu/gpu_cache.h"
-#include "model/forward.h"
+#include "model/transformer.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "core/inserts.h"
+#include "core/batch.h"
 
 namespace ucas {
 
