@@ -47,13 +47,9 @@ std::string slow_path(const ModelConfig& config, const ModelOptions& options, co
              " of logits copied to the host and a wait for it, and a training keeps what autograd keeps");
 }
 
-std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options) {
-  return std::make_unique<Model>(config, std::move(weights), options, parts_of);
-}
-
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options) {
   weights.refresh();
-  return model_of(config, std::move(weights), options);
+  return std::make_unique<Model>(config, std::move(weights), options, parts_of);
 }
 
 bool wants_gradient(const Weights& weights) {

@@ -103,10 +103,12 @@ class GlooRanks final : public Ranks {
   }
   // NCCL's group is ended where all is well. Else its destructor could wait for ever in a call that another rank left.
   ~GlooRanks() override {
-    if (!device_group_) return;
-    if (std::uncaught_exceptions() == 0) return device_group_->shutdown();
-    device_group_.release();
-    ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
+    if (device_group_ && std::uncaught_exceptions() == 0) {
+      device_group_->shutdown();
+    } else if (device_group_) {
+      static_cast<void>(device_group_.release());
+      ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
+    }
   }
   GlooRanks(const GlooRanks&) = delete;
   GlooRanks& operator=(const GlooRanks&) = delete;

@@ -5,10 +5,13 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "gpu/attention.h"
 #include "gpu/lm_head.h"
@@ -328,6 +331,7 @@ int check_all() {
 // 0 where every fault is found by a report or by other bits.
 int find_faults(const char* program) {
   int missed = 0;
+  ::setenv("TSAN_OPTIONS", "halt_on_error=1", 1);
   for (const char* name : kFaults) {
     if (name == std::string("nothing")) continue;
     char* words[] = {const_cast<char*>(program), const_cast<char*>(name), nullptr};

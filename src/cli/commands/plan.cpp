@@ -28,8 +28,9 @@ struct PlanOptions {
             "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
     f.field("gpu", gpu,
-            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
-            "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
+            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3060, "
+            "rtx3070, rtx4070, rtx4080, rtx5080, rtx3090, rtx4090, rtx5090, or cpu (this machine); empty = memory plan "
+            "only");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("link", link,
             "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a "
