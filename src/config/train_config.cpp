@@ -16,7 +16,7 @@ void TrainConfig::fields(Fields& f) {
   f.field("device", device, "device to train on: cpu, cuda or cuda:N", Effect::place);
   f.choice(
       "dtype", dtype,
-      "dtype of matmuls, activations and KV cache: auto = bf16 on a CUDA device, f32 on a CPU; sums, master weights "
+      "dtype of matmuls, activations and KV cache; auto = bf16 on a CUDA device, f32 on a CPU; sums, master weights "
       "and moments are always f32");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores", Effect::place);
   f.field("seed", seed, Range{0, 9e15}, "random seed of sampling and data order", Effect::place);
