@@ -1,12 +1,14 @@
 #include "train/loop/run_plan.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "model/tensor/stream.h"
-#include "plan/plan.h"
+#include "plan/step_time.h"
 #include "rollout/policy.h"
 #include "sampling/engine_room.h"
 
@@ -16,12 +18,18 @@ namespace {
 
 std::string human(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-// The ranks of a host divide its memory, as if each were the one that saves. Rank 0 alone writes; checkpoints that a
-// run has already are not counted again.
-PlanLimits limits_of_rank(const std::string& out, bool resumed, const Ranks& ranks) {
+// Of a GPU what a training may take of it: the same rule as that of the engine's cache. Elsewhere the ranks of a host
+// divide its memory, as if each were the one that saves. Rank 0 alone writes; checkpoints that a run has already are
+// not counted again.
+PlanLimits limits_of_rank(const std::string& out, bool resumed, int64_t gpu, const Ranks& ranks) {
   PlanLimits limits = limits_here(out);
   if (resumed || !ranks.leads()) limits.disk_free = 0;
-  if (const int64_t among = ranks.place().on_host; among > 1) {
+  const int64_t among = ranks.place().on_host;
+  if (gpu > 0) {
+    limits.memory = usable_gpu(gpu);
+    limits.memory_free = 0;
+    limits.whose = str("of this GPU's ", human(gpu), " a training may take");
+  } else if (among > 1) {
     limits.memory /= among;
     limits.memory_free /= among;
     limits.whose = str("of this host's memory each of its ", among, " ranks has");
@@ -29,12 +37,14 @@ PlanLimits limits_of_rank(const std::string& out, bool resumed, const Ranks& ran
   return limits;
 }
 
-void check_host(const MemoryPlan& plan) {
-  const int64_t host = machine_memory().total;
-  if (!plan.offloads || host <= 0 || plan.host <= host) return;
+// A GPU's host has the masters and moments of each of its ranks.
+void check_host(const MemoryPlan& plan, int64_t among) {
+  const int64_t host = machine_memory().total / std::max<int64_t>(among, 1);
+  if (!plan.offloads || host == 0 || plan.host <= host) return;
   throw Error(ErrorKind::limit,
-              str("update.offload: masters and moments take ", human(plan.host), " of the host's memory, which has ",
-                  human(host), "; set optimizer.moments to bf16 or int8, or use more ranks"));
+              str("update.offload: masters and moments take ", human(plan.host), " of the host's memory, of which ",
+                  among > 1 ? str("each of its ", among, " ranks has ") : "there are ", human(host),
+                  "; set optimizer.moments to bf16 or int8, or use more ranks"));
 }
 
 }  // namespace
@@ -45,35 +55,41 @@ RunPlan plan_run(const TrainConfig& config, const std::string& out, const RunDir
   RunPlan run;
   run.device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
                                     : config.device);
-  run.slots.max_slots = config.rollout.max_slots;
-  run.shard = config.update.gradients_by_owner() ? Shard::gradients : Shard::moments;
-  run.offload = config.update.offload == Offload::optimizer;
+  const int64_t gpu = run.device.is_cpu() ? 0 : cuda_memory(run.device.index());
   const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
-  PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
-  models.ranks = ranks.size();
-  if (!run.device.is_cpu()) {
-    const int64_t total = memory_of(run.device).total;
-    if (total == 0) return run;
-    models.gpu = usable_gpu(total);
-    const MemoryPlan plan = plan_memory(config, models);
-    check_host(plan);
-    run.offload = plan.offloads;
-    if (config.rollout.served()) return run;
+  run.models = planned_models(config, own ? resumed->model_files() : "");
+  run.models.ranks = ranks.size();
+  if (gpu > 0) {
+    run.models.gpu = usable_gpu(gpu);
+    run.models.driver = driver_memory({.memory = gpu}, ranks.size(), config.update.reduce == Reduce::micro);
+  }
+  const MemoryPlan& plan = run.planned = plan_memory(config, run.models);
+  run.slots.max_slots = config.rollout.max_slots;
+  if (gpu > 0 && !config.rollout.served()) {
     run.slots.max_slots = plan.slots;
     run.slots.cache_tokens = plan.cache_tokens;
-    return run;
   }
-  const MemoryPlan plan = plan_memory(config, models);
-  const PlanLimits limits = limits_of_rank(out, resumed != nullptr, ranks);
+  run.shard = config.update.gradients_by_owner() ? Shard::gradients : Shard::moments;
+  run.offload = gpu > 0 ? plan.offloads : config.update.offload == Offload::optimizer;
+  const PlanLimits limits = limits_of_rank(out, resumed != nullptr, gpu, ranks);
   if (!allow_over_plan) {
-    check_plan(plan, config, models, limits);
-  } else if (plan.peak() > limits.memory) {
+    if (gpu > 0) check_host(plan, ranks.place().on_host);
+    check_plan(plan, config, run.models, limits);
+  } else if (limits.memory > 0 && plan.peak() > limits.memory) {
     warn(str(limits.whose, " ", human(limits.memory), ": less than the plan (--allow-over-plan)"));
   }
   run.memory = plan.peak();
   run.words = str("peak ", human(plan.peak()), ", in the phase ", plan.phases[plan.peak_phase()], "; ",
-                  human(limits.memory_free), " free");
+                  gpu > 0 ? str(limits.whose, " ", human(limits.memory)) : str(human(limits.memory_free), " free"));
   return run;
+}
+
+std::string out_of_memory_words(const RunPlan& plan, const TrainConfig& config, const std::string& text) {
+  const auto less = static_cast<int64_t>(0.9 * static_cast<double>(plan.memory));
+  const std::string nearest = nearest_fitting(remedies(config, plan.models, less), less);
+  return str(text, "; at: ", activity().what, "; ", plan.words, "; ",
+             nearest.empty() ? "use a smaller model or shorter responses" : str("what takes less: ", nearest),
+             ", or end what else uses the GPU");
 }
 
 }  // namespace ucas
