@@ -33,12 +33,10 @@ namespace {
 // Rank `rank` of `size` whose calls find nobody.
 class LoneRank final : public Ranks {
  public:
-  LoneRank(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
-  int64_t rank() const override { return rank_; }
-  int64_t size() const override { return size_; }
+  LoneRank(int64_t rank, int64_t size) : Ranks(rank, size) {}
   void barrier(const char* /*what*/) override {}
   std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override {
-    return std::vector<std::string>(static_cast<size_t>(size_), bytes);
+    return std::vector<std::string>(static_cast<size_t>(size()), bytes);
   }
   void all_reduce(const char* /*what*/, std::span<const at::Tensor> tensors) override { count(tensors); }
   void reduce(const char* /*what*/, OfRanks to) override { count_all(to); }
@@ -46,12 +44,10 @@ class LoneRank final : public Ranks {
     const at::NoGradGuard no_grad;
     count_all(to);
     for (int64_t giver = 0; giver < givers; ++giver)
-      for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(to[static_cast<size_t>(rank_)][i]);
+      for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(to[static_cast<size_t>(rank())][i]);
   }
   using Ranks::broadcast;
   void broadcast(const char* /*what*/, OfRanks from) override { count_all(from); }
-  int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  int64_t bytes() const override { return bytes_; }
 
  private:
   void count(std::span<const at::Tensor> tensors) {
@@ -60,9 +56,6 @@ class LoneRank final : public Ranks {
   void count_all(OfRanks lists) {
     for (const std::vector<at::Tensor>& list : lists) count(list);
   }
-
-  int64_t rank_, size_, bytes_ = 0;
-  std::map<std::string, int64_t> counted_;
 };
 
 // Most memory since the last call, MiB: of the process on the CPU, of tensors on a GPU.

@@ -1,7 +1,7 @@
 """The five-set suite beside transformers: problems per second, greedy, on one random checkpoint, in the same sitting.
 
     PEER_PYTHON=.../bin/python bench/evaluate_hf.py [--ucas build/ucas] [--data ../shared/data] [--max-tokens 32]
-                                                    [--limit 0] [--stops 0] [--choices 0] [--threads 2] [--keep DIR]
+                                                    [--limit 0] [--stops 0] [--threads 2] [--keep DIR]
 
 The checkpoint is Qwen2-shaped (hidden 256, 4 layers, vocabulary 151,936, untied, f32) with the real Qwen2 tokenizer.
 `ucas evaluate --suite math5` is timed as a whole command: start, weights, prompts, generation, grading, files. Of
@@ -9,8 +9,7 @@ transformers only generate() is timed, on prompts already encoded, sorted by len
 batch, with the batch size of 8, 16, 32 and 64 that a trial on about 130 problems finds fastest. With --stops N the
 checkpoint names N further random tokens as ends of a response, so that lengths differ as they do with a real model;
 without it every response has --max-tokens tokens. --limit N takes
-the first N problems of each set. --choices N also puts N MMLU problems to both and compares the
-log-probs of the letters. PEER_PYTHON has torch, transformers and tokenizers. See bench/README.md.
+the first N problems of each set. PEER_PYTHON has torch, transformers and tokenizers. See bench/README.md.
 """
 import argparse
 import json
@@ -37,7 +36,6 @@ def arguments():
     parser.add_argument("--max-tokens", type=int, default=32)
     parser.add_argument("--limit", type=int, default=0, help="only the first N problems of each set")
     parser.add_argument("--stops", type=int, default=0)
-    parser.add_argument("--choices", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--keep", default="", help="folder for checkpoint and results instead of a temporary one")
     parser.add_argument("--peer", default="", help=argparse.SUPPRESS)
@@ -107,18 +105,6 @@ def generate(torch, model, prompts, batch, limit):
     return responses, seconds
 
 
-def choice_logprobs(torch, model, tokenizer, problems):
-    letters = [tokenizer.encode(f" {letter}").ids[0] for letter in "ABCD"]
-    out = []
-    for problem in problems:
-        lines = "\n".join(f"{'ABCD'[i]}. {choice}" for i, choice in enumerate(problem["choices"]))
-        ids = torch.tensor([tokenizer.encode(f"{problem['problem']}\n{lines}\nAnswer:").ids])
-        with torch.inference_mode():
-            logprob = torch.log_softmax(model(ids).logits[0, -1].double(), -1)
-        out.append([logprob[i].item() for i in letters])
-    return out
-
-
 def peer(a, folder):
     """Runs inside PEER_PYTHON: figures on standard output, responses in folder/peer.json."""
     import torch
@@ -146,12 +132,9 @@ def peer(a, folder):
     used = resource.getrusage(resource.RUSAGE_SELF)
     responses, seconds = generate(torch, model, prompts, batch, a.max_tokens)
     after = resource.getrusage(resource.RUSAGE_SELF)
-    choices = []
-    if a.choices:
-        choices = choice_logprobs(torch, model, tokenizer, rows(f"{a.data}/cross/mmlu_stem.jsonl")[:a.choices])
     with open(f"{folder}/peer.json", "w", encoding="utf-8") as file:
         json.dump({"seconds": seconds, "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime,
-                   "batch": batch, "trial": trial, "prompt_tokens": sum(map(len, prompts)), "choices": choices,
+                   "batch": batch, "trial": trial, "prompt_tokens": sum(map(len, prompts)),
                    "responses": {f"{name}/{row['id']}": response
                                  for (name, row), response in zip(names, responses, strict=True)}}, file)
 
@@ -201,7 +184,7 @@ def main():
     folder = a.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
     python = os.environ.get("PEER_PYTHON", sys.executable)
-    common = ["--data", a.data, "--max-tokens", str(a.max_tokens), "--limit", str(a.limit), "--stops", str(a.stops), "--choices", str(a.choices),
+    common = ["--data", a.data, "--max-tokens", str(a.max_tokens), "--limit", str(a.limit), "--stops", str(a.stops),
               "--threads", str(a.threads), "--keep", folder]
     quiet = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     subprocess.run([python, __file__, *common, "--peer", "make"], check=True, env=quiet)
@@ -214,12 +197,6 @@ def main():
     with open(f"{folder}/peer.json", encoding="utf-8") as file:
         theirs = json.load(file)
     report(a, outputs(f"{folder}/out/m/eval/math5.outputs.jsonl"), theirs, wall, cpu)
-    if a.choices:
-        timed([*common_ucas, "--suite", "mmlu_stem_logprob", "--limit", str(a.choices)])
-        mine = outputs(f"{folder}/out/m/eval/mmlu_stem_logprob.outputs.jsonl").values()
-        worst = max(abs(x - y) for row, want in zip(mine, theirs["choices"], strict=True)
-                    for x, y in zip(row["choice_logprob"], want, strict=True))
-        print(f"choices: {a.choices} problems, largest difference of a log-prob {worst:.1e}")
     if not a.keep:
         shutil.rmtree(folder)
 

@@ -2,10 +2,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "module.h"
-#include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/paired.h"
-#include "stats/ranks.h"
 #include "stats/samples.h"
 #include "stats/spread.h"
 
@@ -52,12 +50,13 @@ void bind_stats(nb::module_& m) {
   s.def("clopper_pearson",
         [](int64_t right, int64_t n, double level) { return tuple_of(clopper_pearson(right, n, level)); });
   s.def("bootstrap_mean", [](const In<double>& x, uint64_t seed, double level, int64_t draws) {
-    Interval interval;
+    const std::vector<double> values(x.data(), x.data() + x.shape(0));
+    Figure mean;
     {
       nb::gil_scoped_release released;
-      interval = bootstrap_mean(span_of(x), seed, level, draws);
+      mean = share_mean(values, seed, level, draws);
     }
-    return tuple_of(interval);
+    return tuple_of(mean);
   });
   s.def("mean_estimate", [](const In<double>& x, double level) { return tuple_of(mean_estimate(span_of(x), level)); });
   s.def("mcnemar", &mcnemar);
@@ -72,11 +71,6 @@ void bind_stats(nb::module_& m) {
   });
   s.def("holm", [](const In<double>& p) { return array_of(holm(span_of(p))); });
   s.def("auroc", [](const In<double>& score, const In<uint8_t>& right) { return auroc(span_of(score), truths(right)); });
-  s.def("calibration_error", [](const In<double>& p, const In<uint8_t>& right, int64_t bins) {
-    return expected_calibration_error(reliability(span_of(p), truths(right), bins));
-  });
-  s.def("rank_correlation",
-        [](const In<double>& a, const In<double>& b) { return rank_correlation(span_of(a), span_of(b)); });
 }
 
 }  // namespace ucas::python

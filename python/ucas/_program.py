@@ -11,7 +11,7 @@ def path() -> str:
 
 def environment() -> dict[str, str]:
     """Where this Python would import torch and pyarrow from, whose libraries the program loads when a command needs them; imports neither. And
-    this Python, for rewards, trackers and tasks in Python."""
+    this Python, for rewards and tasks in Python."""
     found = {"UCAS_PYTHON": sys.executable}
     for name in ("torch", "pyarrow"):
         spec = importlib.util.find_spec(name)

@@ -98,15 +98,16 @@ def mean(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
 
 
 def bootstrap_mean(values: npt.ArrayLike, seed: int = 0, level: float = 0.95, draws: int = 2000) -> Estimate:
-    """Mean over problems [n] with its percentile bootstrap interval: for values that are themselves means over samples.
+    """Mean over problems [n] of shares, themselves means over samples, with its bootstrap interval, as `ucas evaluate` has it.
 
     >>> found = bootstrap_mean([0.25, 1.0, 0.5, 0.0])
     >>> found.value, found.low < found.value < found.high
     (0.4375, True)
     """
     values = _series(values, "values")
-    return Estimate(float(values.mean()),
-                    *_native.bootstrap_mean(values, _count(seed, "seed", high=2**63), _level(level), _count(draws, "draws", 1, 10**7)))
+    if not ((values >= 0) & (values <= 1)).all():
+        raise Error("values: expected shares, numbers from 0 to 1")
+    return Estimate(*_native.bootstrap_mean(values, _count(seed, "seed", high=2**63), _level(level), _count(draws, "draws", 1, 10**7)))
 
 
 def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
@@ -192,25 +193,3 @@ def auroc(score: npt.ArrayLike, right: npt.ArrayLike) -> float:
     score, right = array(score, np.float64, "score", 1), array(right, bool, "right", 1)
     same_length(score=score, right=right)
     return _native.auroc(score, right.view(np.uint8))
-
-
-def calibration_error(probability: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> float:
-    """Expected calibration error of stated probabilities [n] against right [n] yes/no, equal-width bins.
-
-    >>> calibration_error([1.0, 1.0], [True, False])
-    0.5
-    """
-    probability, right = _series(probability, "probability"), array(right, bool, "right", 1)
-    same_length(probability=probability, right=right)
-    return _native.calibration_error(probability, right.view(np.uint8), _count(bins, "bins", 1, 10**6))
-
-
-def rank_correlation(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Spearman's rank correlation of pairs, a [n] and b [n]; nan where either side is constant.
-
-    >>> rank_correlation([1, 2, 3], [10, 30, 20])
-    0.5
-    """
-    a, b = _series(a, "a"), _series(b, "b")
-    same_length(a=a, b=b)
-    return _native.rank_correlation(a, b)

@@ -1,23 +1,22 @@
 """Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio|tensorboard`.
 
-It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. `ucas train` starts it where
-train.track names trackers. It may be called again, during the run or after it, and sends what the tracker lacks. Where a tracker stores and
+It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. It may be called again, during
+the run (--follow) or after it, and sends what the tracker lacks. Where a tracker stores and
 how it signs in is the tracker's own affair (WANDB_MODE, WANDB_API_KEY, MLFLOW_TRACKING_URI, TRACKIO_DIR ...); nothing of that is read or
-stored here. The file needs nothing of this package: the program holds it, too, and gives it to any Python.
+stored here. The file needs nothing of this package.
 """
 import argparse
 import hashlib
 import json
 import os
 import re
-import select
 import sys
 import time
 import tomllib
 
 try:
     from ._ucas import Error
-except ImportError:  # as the program's child
+except ImportError:  # as a file alone
     class Error(ValueError):
         """What a user can mend."""
 
@@ -154,16 +153,10 @@ class Tensorboard:
 TRACKERS = {"wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio, "tensorboard": Tensorboard}
 
 
-def input_ended(seconds):
-    """Waits so long for the end of standard input: the training that started this process is over."""
-    ready, _, _ = select.select([sys.stdin], [], [], seconds)
-    return bool(ready) and not os.read(sys.stdin.fileno(), 4096)
-
-
-def send(run, tracker, follow=0, sleep=time.sleep, over=None):
+def send(run, tracker, follow=0, sleep=time.sleep):
     """Sends the steps that the tracker lacks (those after `tracker.last`) and ends it; their number. follow: goes on until the run has
-    written nothing for so many seconds. over: instead, until over(seconds), which waits so long at most, is true."""
-    last, sent, idle, last_look = tracker.last, 0, 0.0, over is None
+    written nothing for so many seconds."""
+    last, sent, idle = tracker.last, 0, 0.0
     try:
         while True:
             new = [row for row in run.metrics() if _STEP in row and (last is None or row[_STEP] > last)]
@@ -171,11 +164,8 @@ def send(run, tracker, follow=0, sleep=time.sleep, over=None):
                 metrics = {key: value for key, value in row.items() if key != _STEP and isinstance(value, (int, float))}
                 tracker.log(metrics, row[_STEP])
                 last, sent, idle = row[_STEP], sent + 1, 0.0
-            if last_look and idle >= follow:
+            if idle >= follow:
                 return sent
-            if over is not None:
-                last_look = last_look or over(_POLL)
-                continue
             sleep(_POLL)
             idle += _POLL
     finally:
@@ -190,13 +180,11 @@ def main(arguments=None):
     parser.add_argument("--name", help="its name there; the directory's, if not given")
     parser.add_argument("--follow", type=float, default=0, metavar="SECONDS",
                         help="go on until the run has written nothing for so long; 0: send what is there")
-    parser.add_argument("--until-end-of-input", action="store_true", help="go on until standard input ends, as ucas train starts it")
     asked = parser.parse_args(arguments)
-    over = input_ended if asked.until_end_of_input else None
     try:
         run = Recorded(asked.run)
         name = asked.name or os.path.basename(os.path.abspath(asked.run))
-        sent = send(run, TRACKERS[asked.to](run, asked.project, name), 0 if over else asked.follow, over=over)
+        sent = send(run, TRACKERS[asked.to](run, asked.project, name), asked.follow)
     except Error as error:
         parser.exit(2, f"ucas.track: {error}\n")
     except ImportError as error:

@@ -77,7 +77,9 @@ const Command& find_command(const std::string& name) {
   for (const auto& [gone, now] : kGone) {
     if (name == gone) throw Error(ErrorKind::usage, str("ucas ", gone, " is gone: ", now));
   }
-  throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
+  const auto begun = std::ranges::find_if(names, [&](const std::string& n) { return n.starts_with(name); });
+  throw Error(ErrorKind::usage, str("unknown command ", printable(name),
+                                    begun == names.end() ? did_you_mean(name, names) : did_you_mean(*begun),
                                     "; `ucas --help` lists the commands"));
 }
 

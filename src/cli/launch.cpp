@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -154,8 +153,7 @@ class Launch {
 }  // namespace
 
 std::optional<int> launch_ranks(const std::string& command, Words& words) {
-  constexpr std::array kOfRanks = {"train", "sft", "evaluate", "generate", "score"};
-  if (std::ranges::find(kOfRanks, command) == kOfRanks.end()) return std::nullopt;
+  if (command != "train") return std::nullopt;
   const std::string ranks = take_word(words, "--ranks"), gpus = take_word(words, "--gpus");
   if (ranks.empty() && gpus.empty()) return std::nullopt;
   if (!ranks.empty() && !gpus.empty()) throw Error(ErrorKind::usage, "--ranks and --gpus both say how many: give one");

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/str.h"
-#include "base/text/json.h"
 #include "objective/advantage/group_advantage.h"
 #include "results/table.h"
 
@@ -14,71 +12,57 @@ namespace ucas {
 
 namespace {
 
-struct ResponseChange {
-  size_t row = 0;
-  double stored = 0, recomputed = 0;  // mean advantages
+Cell advantage_cell(double value) { return Cell::decimal(value, 4, true); }
+
+// Of a response, its mean advantages, or of one of its tokens.
+struct Changed {
+  size_t row = 0, token = 0;
+  double stored = 0, recomputed = 0;
   double size() const { return std::fabs(recomputed - stored); }
 };
 
-std::vector<ResponseChange> response_changes(const StepData& data, const std::vector<float>& recomputed) {
-  std::vector<ResponseChange> changes;
-  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
-    const Response& o = data.batch.responses[i];
-    changes.push_back({i, mean(Batch::tokens(data.advantage, o)), mean(Batch::tokens(recomputed, o))});
-  }
-  return changes;
-}
-
-struct TokenChange {
-  size_t row = 0, token = 0;
-  double size = 0;
-};
-
-// The `show` largest, each of another place; ties in order of the file.
-std::vector<TokenChange> largest_token_changes(const StepData& data, std::span<const float> recomputed, size_t show) {
-  std::vector<TokenChange> changes;
-  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
-    const Response& o = data.batch.responses[i];
-    for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
-      double size = std::fabs(static_cast<double>(recomputed[t]) - data.advantage[t]);
-      if (size > 1e-6) changes.push_back({i, t, size});
-    }
-  }
-  std::ranges::stable_sort(changes, std::greater{}, &TokenChange::size);
+// The `show` largest; ties in order of the file.
+std::vector<Changed> largest(std::vector<Changed> changes, size_t show) {
+  std::erase_if(changes, [](const Changed& c) { return c.size() <= 1e-6; });
+  std::ranges::stable_sort(changes, std::greater{}, &Changed::size);
   changes.resize(std::min(changes.size(), show));
   return changes;
 }
 
-const std::string& problem_of(const StepData& data, size_t row) {
-  return data.problem[static_cast<size_t>(data.batch.responses[row].group)];
+std::vector<Cell> cells_of(const StepData& data, const Changed& c, std::vector<Cell> about) {
+  const Response& o = data.batch.responses[c.row];
+  about.insert(about.begin(), {printable(data.problem[static_cast<size_t>(o.group)], 40), str(o.sample)});
+  for (double value : {c.stored, c.recomputed, c.recomputed - c.stored}) about.push_back(advantage_cell(value));
+  return about;
 }
-
-Cell advantage_cell(double value) { return Cell::decimal(value, 4, true); }
 
 std::string responses_text(const StepData& data, const std::vector<float>& recomputed, size_t show) {
-  std::vector<ResponseChange> changes = response_changes(data, recomputed);
-  std::ranges::stable_sort(changes, std::greater{}, &ResponseChange::size);
-  changes.resize(std::min(changes.size(), show));
+  std::vector<Changed> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    changes.push_back({i, 0, mean(Batch::tokens(data.advantage, o)), mean(Batch::tokens(recomputed, o))});
+  }
   Table table{{"problem", "sample", "verdict", "reward", "tokens", "stored A", "new A", "change"}, {}, "lllr"};
-  for (const ResponseChange& c : changes) {
+  for (const Changed& c : largest(std::move(changes), show)) {
     const Response& o = data.batch.responses[c.row];
-    if (c.size() <= 1e-6) continue;
-    table.add({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind), fixed(o.reward, 3),
-               str(o.length), advantage_cell(c.stored), advantage_cell(c.recomputed),
-               advantage_cell(c.recomputed - c.stored)});
+    table.add(cells_of(data, c, {name_of(o.verdict.kind), fixed(o.reward, 3), str(o.length)}));
   }
   return table.rows.empty() ? "" : "\n  responses whose mean advantage changes most\n" + table.text("  ");
 }
 
 std::string tokens_text(const StepData& data, std::span<const float> recomputed, size_t show) {
+  std::vector<Changed> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
+      changes.push_back({i, t, data.advantage[t], recomputed[t]});
+    }
+  }
   Table table{{"problem", "sample", "text", "position", "id", "stored A", "new A", "change"}, {}, "lllr"};
-  for (const TokenChange& c : largest_token_changes(data, recomputed, show)) {
-    const Response& o = data.batch.responses[c.row];
-    std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
-    table.add({printable(problem_of(data, c.row), 40), str(o.sample), piece,
-               str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
-               advantage_cell(data.advantage[c.token]), advantage_cell(recomputed[c.token]),
-               advantage_cell(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
+  for (const Changed& c : largest(std::move(changes), show)) {
+    const std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
+    const int64_t position = static_cast<int64_t>(c.token) - data.batch.responses[c.row].first;
+    table.add(cells_of(data, c, {piece, str(position), str(data.batch.token[c.token])}));
   }
   return table.rows.empty() ? "" : "\n  tokens that change most (position from 0)\n" + table.text("  ");
 }
@@ -153,50 +137,6 @@ std::string comparison_text(const StepData& data, const Recomputed& method, int6
   if (c.changed == 0) return text + "  nothing changes: every advantage is as stored (within 1e-6)\n";
   return text + responses_text(data, method.advantage, static_cast<size_t>(show)) +
          tokens_text(data, method.advantage, static_cast<size_t>(show));
-}
-
-std::string comparison_json(const std::string& path, const StepData& data, bool reproduced, const std::string& again,
-                            std::span<const Recomputed> methods) {
-  OrderedJson json = {{"file", path},
-                      {"step", data.step},
-                      {"method", data.method},
-                      {"preset", data.preset},
-                      {"prompts", data.batch.groups.size()},
-                      {"prompts_of_step", data.groups_of_step},
-                      {"whole", data.whole()},
-                      {"own_settings", {{"agree", reproduced}, {"words", again}}},
-                      {"methods", OrderedJson::array()}};
-  for (const Recomputed& method : methods) {
-    Change c = change_of(data, method.advantage);
-    OrderedJson of = {{"method", method.name}, {"preset", method.preset}};
-    of["settings"] = OrderedJson::object();
-    for (const FieldValue& field : method.settings) of["settings"][field.key.substr(7)] = unquoted(field);
-    of["summary"] = {{"tokens", c.tokens},
-                     {"changed", c.changed},
-                     {"sign_turned", c.turned},
-                     {"silenced", c.silenced},
-                     {"woken", c.woken},
-                     {"responses", c.responses},
-                     {"responses_sign_turned", c.responses_turned},
-                     {"abs_mean", {{"stored", c.stored_size}, {"new", c.new_size}}},
-                     {"mean", {{"stored", c.stored_net}, {"new", c.new_net}}},
-                     {"correlation", c.correlation}};
-    of["responses"] = OrderedJson::array();
-    for (const ResponseChange& change : response_changes(data, method.advantage)) {
-      const Response& o = data.batch.responses[change.row];
-      auto A = Batch::tokens(method.advantage, o);
-      of["responses"].push_back({{"problem", problem_of(data, change.row)},
-                                 {"sample", o.sample},
-                                 {"verdict", name_of(o.verdict.kind)},
-                                 {"reward", o.reward},
-                                 {"tokens", o.length},
-                                 {"stored", change.stored},
-                                 {"new", change.recomputed},
-                                 {"advantage", std::vector<float>(A.begin(), A.end())}});
-    }
-    json["methods"].push_back(std::move(of));
-  }
-  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

@@ -28,8 +28,5 @@ struct Change {
 Change change_of(const StepData& data, std::span<const float> recomputed);
 
 std::string comparison_text(const StepData& data, const Recomputed& method, int64_t show);
-// One line: everything, every response.
-std::string comparison_json(const std::string& path, const StepData& data, bool reproduced, const std::string& again,
-                            std::span<const Recomputed> methods);
 
 }  // namespace ucas

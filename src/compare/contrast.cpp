@@ -63,23 +63,14 @@ class Comparer {
 
   Contrast run() {
     align_runs();
-    switch (runs_.kind) {
-      case Pairs::one:
-        one_of_each(values_[0], values_[1], quantity_.name == "greedy");
-        break;
-      case Pairs::averaged:
-        averaged();
-        break;
-      case Pairs::labelled:
-      case Pairs::fixed:
-        paired();
-        break;
-      case Pairs::unpaired:
-        unpaired();
-        break;
+    if (runs_.kind == Pairs::one) {
+      one_of_each();
+    } else if (runs_.kind == Pairs::unpaired) {
+      unpaired();
+    } else {
+      paired();
     }
-    const bool several = runs_.kind != Pairs::one && runs_.kind != Pairs::averaged;
-    if (several && has_problems() && out_.change.bounded()) out_.basis += " and over problems";
+    if (runs_.kind != Pairs::one && has_problems() && out_.change.bounded()) out_.basis += " and over problems";
     hold_within_shares();
     return std::move(out_);
   }
@@ -112,7 +103,7 @@ class Comparer {
 
   bool has_problems() const { return out_.problems > 0; }
 
-  void one_of_each(const std::vector<double>& a, const std::vector<double>& b, bool yes_or_no) {
+  void one_of_each() {
     out_.runs = 1;
     if (!has_problems()) {
       out_.change.value = per_run_[1] - per_run_[0];
@@ -120,8 +111,8 @@ class Comparer {
           (quantity_.of_problems() ? "one run each, no answers per problem to pair" : "one run each") + never_reached();
       return;
     }
-    if (yes_or_no && strata_.size() == 1) return mcnemars(a, b);
-    const std::vector<PairedSet> sets = sets_of(a, b, strata_);
+    if (quantity_.name == "greedy" && strata_.size() == 1) return mcnemars(values_[0], values_[1]);
+    const std::vector<PairedSet> sets = sets_of(values_[0], values_[1], strata_);
     const PairedDifference d = paired_macro_difference(sets, draws_seed(), options_.level, options_.draws);
     out_.change = {d.mean, d.interval.low, d.interval.high};
     if (std::ranges::all_of(sets, [](const PairedSet& set) { return set.a == set.b; })) {
@@ -141,20 +132,6 @@ class Comparer {
     out_.change = paired_share_difference(out_.gained, out_.lost, out_.problems, options_.level);
     out_.p = mcnemar(out_.gained, out_.lost);
     out_.basis = "McNemar's exact test";
-  }
-
-  // Nothing is known of how the single run would vary: a statement about these models.
-  void averaged() {
-    if (!has_problems()) {
-      const auto middle = per_run_.begin() + static_cast<std::ptrdiff_t>(half_);
-      out_.runs = 1;
-      out_.change.value =
-          mean_of(std::vector<double>(middle, per_run_.end())) - mean_of(std::vector<double>(per_run_.begin(), middle));
-      out_.basis = "runs without a common seed" + never_reached();
-      return;
-    }
-    one_of_each(average(first()), average(second()), false);
-    out_.basis += "; the seeds differ: each problem averaged over the runs";
   }
 
   Rows first() const { return {values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(half_)}; }
@@ -211,7 +188,8 @@ class Comparer {
     const auto middle = per_run_.begin() + static_cast<std::ptrdiff_t>(half_);
     const std::vector<double> a(per_run_.begin(), middle), b(middle, per_run_.end());
     out_.runs = static_cast<int64_t>(b.size());
-    over_runs(has_problems() ? two_way(first(), second(), strata_, options_.level) : welch(a, b, options_.level), true,
+    over_runs(has_problems() ? two_way(first(), second(), strata_, options_.level) : welch(a, b, options_.level),
+              std::min(a.size(), b.size()) > 1,
               str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired", never_reached()));
   }
 
@@ -308,12 +286,15 @@ Estimated estimate(const AnswerGroup& group, const Quantity& quantity, const Com
   if (aligned.problems == 0) return out;
   std::vector<std::vector<double>> sets;
   for (PairedSet& set : sets_of(aligned.value[0], aligned.value[0], aligned.strata)) sets.push_back(std::move(set.a));
+  if (quantity.name != "greedy" || sets.size() > 1) {
+    const Figure mean = macro_mean(sets, static_cast<uint64_t>(options.seed), options.level, options.draws);
+    out.value.low = mean.low;
+    out.value.high = mean.high;
+    return out;
+  }
   const auto n = static_cast<int64_t>(sets[0].size());
-  const bool exact = quantity.name == "greedy" && sets.size() == 1;
-  const auto right = static_cast<int64_t>(exact ? std::llround(mean_of(sets[0]) * static_cast<double>(n)) : 0);
-  const Interval interval =
-      exact ? clopper_pearson(right, n, options.level)
-            : macro_mean(sets, static_cast<uint64_t>(options.seed), options.level, options.draws).interval;
+  const auto right = static_cast<int64_t>(std::llround(mean_of(sets[0]) * static_cast<double>(n)));
+  const Interval interval = clopper_pearson(right, n, options.level);
   out.value.low = interval.low;
   out.value.high = interval.high;
   return out;

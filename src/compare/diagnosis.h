@@ -1,8 +1,8 @@
 // Which measure of certainty would protect rare right responses, and which would shrink them? Stage 1 of UCAS (Eq. 6-8)
 // weighs the reward of a right response by W = exp(-alpha C_hat), C_hat the z-score of its confidence within its group:
 // below 1 where C_hat > 0. Exploration is kept alive only by a confidence that is low where a right response is rare.
-// Whether it is can be seen on any model's samples before a training, and on the saved steps of one.
-// Fed by what is stored, the samples of an evaluation or a saved step of a training; for `ucas diagnose`.
+// Whether it is can be seen on any model's samples before a training. Fed by the stored samples of an evaluation; for
+// `ucas diagnose`.
 #pragma once
 
 #include <array>
@@ -12,41 +12,34 @@
 #include <vector>
 
 #include "records/evaluation.h"
-#include "records/run/step_data.h"
 #include "stats/spread.h"
 
 namespace ucas {
 
 // Of a response: C(o|q) of Eq. 6, the mean of ln pi over its tokens, minus their mean entropy, the share of its group
-// with the same answer, its number of tokens.
+// with the same answer, its number of tokens, which may explain the others.
 enum class Signal { kl_uniform, logprob, neg_entropy, self_consistency, length };
 constexpr size_t kSignals = 5;
 constexpr std::array<const char*, kSignals> names(Signal) {
   return {"kl_uniform", "logprob", "neg_entropy", "self_consistency", "length"};
 }
-// A value of method.response_confidence, so that a training can use it. The length is there to explain the others.
-constexpr bool is_setting(Signal signal) { return signal != Signal::length; }
 
 struct SignalledResponse {
   std::string opening;  // its strategy: how it begins
   bool right = false;
   std::array<double, kSignals> signal{};  // by Signal; unknown where not recorded
-  // Of saved steps, else unknown: Eq. 3's advantage, and the mean over the tokens of what was trained on.
-  double A = kUnknown, A_final = kUnknown;
 };
 struct SignalledGroup {
   std::string problem;                       // groups of one problem are one case for the intervals
-  int64_t step = -1;                         // of training
   std::vector<SignalledResponse> responses;  // with at least one token each
 };
 
 // By what a right response is rare in its group:
 //   opening   few responses begin as it does: strategies that the first words tell
 //   accuracy  few responses of its group are right
-//   answer    few give the same answer
 //   logprob   it is among the least likely right ones of its group, by the mean of ln pi over its tokens
-enum class RareBy { opening, accuracy, answer, logprob };
-constexpr std::array<const char*, 4> names(RareBy) { return {"opening", "accuracy", "answer", "logprob"}; }
+enum class RareBy { opening, accuracy, logprob };
+constexpr std::array<const char*, 3> names(RareBy) { return {"opening", "accuracy", "logprob"}; }
 
 struct DiagnosisOptions {
   double rare = 0.25;  // rare is at most this share: of its group's responses, or (logprob) of the right ones
@@ -56,7 +49,7 @@ struct DiagnosisOptions {
 
 // What stage 1 would do to rare right responses: z below 0, above 0, or not to be told from 0.
 enum class RareEffect { unclear, protects, shrinks };
-constexpr std::array<const char*, 3> names(RareEffect) { return {"unclear", "protects", "shrinks"}; }
+constexpr std::array<const char*, 3> names(RareEffect) { return {"-", "protects", "shrinks"}; }
 
 struct SignalDiagnosis {
   Signal signal = Signal::kl_uniform;
@@ -68,20 +61,6 @@ struct SignalDiagnosis {
   int64_t right = 0, right_over = 0;  // all right responses: what being right alone does
   bool selects = false;               // rare responses were chosen by this very signal: its z says nothing
   RareEffect effect = RareEffect::unclear;
-  double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
-    return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);
-  }
-  double right_share_over() const {
-    return right == 0 ? kUnknown : static_cast<double>(right_over) / static_cast<double>(right);
-  }
-};
-
-// A saved step: what the training made of the reward of right responses, by Eq. 3's advantage A > 0.
-struct StepDiagnosis {
-  int64_t step = -1;
-  int64_t rare = 0, other = 0;                             // right responses
-  double shrunk = kUnknown;                                // share of the rare ones whose mean advantage ends below A
-  double rare_factor = kUnknown, other_factor = kUnknown;  // means over responses
 };
 
 struct Diagnosis {
@@ -90,13 +69,9 @@ struct Diagnosis {
   int64_t responses = 0;                 // of the mixed groups
   int64_t rare = 0, rare_problems = 0;   // rare right responses there, and their problems
   std::vector<SignalDiagnosis> signals;  // those that are known anywhere
-  std::vector<StepDiagnosis> steps;      // of saved steps, ascending
   // Fewer say nothing reliable: then every effect is unclear.
   static constexpr int64_t kFewestRare = 20, kFewestProblems = 5;
   bool enough() const { return rare >= kFewestRare && rare_problems >= kFewestProblems; }
-  // Of the signals that protect and can be set: the one that leaves the fewest rare right responses above 0, the lowest
-  // z of these. nullptr if there is none.
-  const SignalDiagnosis* best() const;
 };
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options);
 
@@ -106,9 +81,6 @@ std::string opening_of(const std::string& text, int64_t words);
 // One group a problem, of its stored samples; problems with fewer than two are left out. Log-probs are of the
 // distribution drawn from, as the evaluation has them.
 std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, int64_t words);
-
-// The groups of a step, which must hold the text of its tokens.
-std::vector<SignalledGroup> signalled_groups(const StepData& data, int64_t words);
 
 // What `ucas diagnose` prints.
 struct DiagnosisReport {
@@ -120,8 +92,5 @@ struct DiagnosisReport {
 };
 
 std::string diagnosis_text(const DiagnosisReport& report);
-std::string diagnosis_json(const DiagnosisReport& report);  // one line
-// What follows for a user, in plain sentences.
-std::string diagnosis_reading(const DiagnosisReport& report);
 
 }  // namespace ucas

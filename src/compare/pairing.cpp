@@ -61,8 +61,7 @@ RunPairs pair_runs(const AnswerGroup& from, const AnswerGroup& to) {
   }
   if (labelled.pairs.size() == 1) labelled.kind = Pairs::one;
   if (!labelled.pairs.empty()) return labelled;
-  const bool independent = from.runs.size() > 1 && to.runs.size() > 1;
-  return {independent ? Pairs::unpaired : Pairs::averaged, {}, 0};
+  return {Pairs::unpaired, {}, 0};
 }
 
 AlignedValues align(std::span<const RunAnswers* const> runs, const Quantity& quantity) {

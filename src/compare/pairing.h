@@ -20,13 +20,12 @@ enum class Pairs {
   one,       // one run of each
   labelled,  // several, by base and seed
   fixed,     // every run against one untrained run of its base
-  unpaired,  // several of each without a common label: two independent samples
-  averaged,  // the same, but one group has a single run: nothing is known of its luck
+  unpaired,  // without a common label: two independent samples
 };
 
 struct RunPairs {
   Pairs kind = Pairs::one;
-  std::vector<std::pair<const RunAnswers*, const RunAnswers*>> pairs;  // empty for unpaired and averaged
+  std::vector<std::pair<const RunAnswers*, const RunAnswers*>> pairs;  // empty for unpaired
   size_t left_out = 0;                                                 // runs of both groups without a partner
 };
 RunPairs pair_runs(const AnswerGroup& from, const AnswerGroup& to);

@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "support/batches.h"
-
 namespace ucas {
 namespace {
 
@@ -57,45 +53,6 @@ TEST(signalled_groups, a_problem_of_an_evaluation_has_means_over_tokens_and_shar
   // Unreadable: agrees with itself alone, not with the other one.
   EXPECT_DOUBLE_EQ(value_of(groups[0].responses[3], Signal::self_consistency), 0.2);
   EXPECT_DOUBLE_EQ(value_of(groups[0].responses[4], Signal::self_consistency), 0.2);
-}
-
-// Rewards 1 and 0 of two responses: Eq. 3 gives +-0.5 / (sqrt(1/2) + 1e-6).
-StepData two_responses() {
-  StepData data;
-  data.step = 20;
-  data.batch = testing::make_batch({{0, 1, {20, 22}, {1, 2}}, {0, 0, {30, 10}, {-1, 4}}});
-  data.batch.stop_ids = {9};
-  data.batch.token = {5, 9, 6, 9};
-  data.batch.old_logprob = {-1, -0.5f, -3, -1};
-  data.batch.entropy = {};
-  data.batch.responses[0].verdict.kind = VerdictKind::equal;
-  data.batch.responses[0].verdict.answer = "4";
-  data.problem = {"p"};
-  data.piece = {" r1", "</s>", " r0", "</s>"};
-  data.groups_of_step = 1;
-  data.advantage = {0.5f, 0.25f, -1, -1};
-  return data;
-}
-
-TEST(signalled_groups, a_saved_step_gives_what_the_method_read_and_made) {
-  const std::vector<SignalledGroup> groups = signalled_groups(two_responses(), 1);
-  ASSERT_EQ(groups.size(), 1u);
-  EXPECT_EQ(groups[0].step, 20);
-  const SignalledResponse& o = groups[0].responses[0];
-  EXPECT_EQ(o.opening, "r1");  // and no end token behind it
-  EXPECT_TRUE(o.right);
-  EXPECT_DOUBLE_EQ(value_of(o, Signal::kl_uniform), 21);
-  EXPECT_DOUBLE_EQ(value_of(o, Signal::logprob), -0.75);
-  EXPECT_TRUE(std::isnan(value_of(o, Signal::neg_entropy)));  // not recorded
-  EXPECT_NEAR(o.A, 0.7071058, 1e-7);
-  EXPECT_DOUBLE_EQ(o.A_final, 0.375);
-}
-
-TEST(signalled_groups, where_ucas_recorded_its_own_advantages_these_count) {
-  StepData data = two_responses();
-  data.trace = {{"A", false, {0.5f, -0.5f}}};
-  const SignalledResponse o = signalled_groups(data, 1)[0].responses[0];
-  EXPECT_DOUBLE_EQ(o.A, 0.5);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ void MachineOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::fields(Fields& f) {
-  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint,
+          "Hugging Face checkpoint or PEFT adapter directory; also as the first word");
   f.field("prompt", prompt, "question to answer on standard output");
   f.field("data", data, OptionNames::evaluation_data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template, kGenerateTemplateHelp);
@@ -46,7 +47,7 @@ void GenerateOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::validate() const {
-  if (model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas generate --help`");
+  if (model.empty()) throw Error(ErrorKind::usage, "MODEL is missing; see `ucas generate --help`");
   if (prompt.empty() == data.empty()) {
     throw Error(ErrorKind::usage, prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
                                                  : "--prompt and --data are both given; choose one of them");
@@ -58,7 +59,8 @@ void GenerateOptions::validate() const {
 }
 
 void ScoreOptions::fields(Fields& f) {
-  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint,
+          "Hugging Face checkpoint or PEFT adapter directory; also as the first word");
   f.field("out", out, "JSONL file to write; empty = standard output");
   f.choice("dtype", dtype, kDtypeHelp);
   f.field("temperature", temperature, Range{1e-3, 100}, "temperature that divides the logits");
@@ -79,8 +81,6 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("server", server,
           "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, evaluated as one more MODEL");
   f.field("responses", responses, "JSONL file of responses generated elsewhere, evaluated as one more MODEL");
-  f.field("models", models, "file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
-  f.field("labels", labels, "names of the models in tables and files; empty = from the paths");
   f.field("limit", limit, Range{0, 1 << 30}, "number of problems, from the first (per benchmark); 0 = all");
   f.choice("extract", extract,
            "answer extraction: strict = last \\boxed{}; lenient = or usual phrases; answer_tag = in "

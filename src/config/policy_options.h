@@ -52,8 +52,8 @@ struct ScoreOptions {
 };
 
 struct EvaluateOptions {
-  std::string suite, name, models;
-  std::vector<std::string> data, labels, server, responses;
+  std::string suite, name;
+  std::vector<std::string> data, server, responses;
   std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;

@@ -13,7 +13,7 @@ std::string choose_template(const std::string& asked, const std::string& checkpo
 }
 
 bool may_be_chat(const std::string& name) {
-  const bool file = name.find('/') != std::string::npos || name.ends_with(".toml") || name.ends_with(".jinja");
+  const bool file = name.find('/') != std::string::npos || name.find('.') != std::string::npos;
   return name == kAutoTemplate || name.starts_with("chat") || file;
 }
 

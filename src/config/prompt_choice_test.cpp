@@ -34,6 +34,12 @@ TEST_F(prompt_choice, a_checkpoint_with_a_chat_template_gets_it_unless_another_i
   EXPECT_EQ(choose_template("orz", chat(), "qwen_math"), "orz");
 }
 
+TEST_F(prompt_choice, a_file_may_hold_a_chat_template_by_whatever_ending) {
+  for (const char* name : {"auto", "chat", "mine.jinja", "mine.jinja2", "mine.j2", "a/b"})
+    EXPECT_TRUE(may_be_chat(name));
+  EXPECT_FALSE(may_be_chat("qwen_math"));
+}
+
 TEST_F(prompt_choice, answers_after_a_chat_template_are_read_leniently_unless_a_box_is_asked_for) {
   const Template prompt_template = load_template("chat", chat());
   const auto extract = [&](const Template& as, const std::string& question, GraderKind grader = GraderKind::math) {

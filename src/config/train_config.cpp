@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/text/refusals.h"
 #include "config/prompt_choice.h"
-#include "verify/registry.h"
 
 namespace ucas {
 
@@ -44,242 +44,169 @@ void TrainConfig::fields(Fields& f) {
   f.section("train", train);
 }
 
+namespace {
+
+// What of a section cannot be together with what, and the line that says so; a table for each section.
+struct Refusal {
+  bool when;
+  std::string line;
+};
+using RefusalTable = std::vector<Refusal>;
+
+RefusalTable of_files(const TrainConfig& c) {
+  return {{c.data.files.empty(), "data.files is empty: give --data FILE.jsonl"},
+          {c.model.empty(), "model is empty: give --model DIR, a Hugging Face checkpoint directory"},
+          {c.method && c.method->needs().teacher == "",
+           "method.teacher is empty: give --method.teacher DIR, the checkpoint of the teacher"}};
+}
+
+RefusalTable of_validation(const TrainConfig& c) {
+  return {
+      {c.train.test_freq > 0 && c.data.val_files.empty(),
+       str("train.test_freq = ", c.train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl")},
+      {!c.train.best_metric.empty() && c.train.test_freq == 0,
+       "train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq"},
+      {c.train.val_n == 1, "train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples"}};
+}
+
+// Who samples, and what they cannot do.
+RefusalTable of_rollout(const TrainConfig& c) {
+  const TrainRolloutConfig& r = c.rollout;
+  const std::string environment = str("rollout.environment = \"", word_of(r.environment.kind), "\" with ");
+  return {{c.update.mini_batch_size > c.data.train_batch_size,
+           str("update.mini_batch_size = ", c.update.mini_batch_size, " is larger than data.train_batch_size = ",
+               c.data.train_batch_size, ": lower the one or raise the other")},
+          {r.served() && r.top_p < 1,
+           "rollout.top_p with rollout.servers: servers do not say log-probs both before and after the cut; leave it "
+           "at 1"},
+          {r.served() && c.lora.rank > 0,
+           str("lora.rank = ", c.lora.rank,
+               " with rollout.servers: whole weights are handed over, no adapters; set lora.rank = 0")},
+          {r.environment.some() && r.served(),
+           environment + "rollout.servers: servers know of no inserts; leave rollout.servers empty"},
+          {r.environment.some() && c.device != "cpu",
+           str(environment, "device = \"", c.device,
+               "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\"")}};
+}
+
+RefusalTable of_reward(const TrainConfig& c) {
+  return {{c.reward.overlong_buffer >= c.rollout.response_length && c.reward.overlong_buffer > 0,
+           str("reward.overlong_buffer = ", c.reward.overlong_buffer,
+               " must be smaller than rollout.response_length = ", c.rollout.response_length)},
+          {c.data.examples.shots > 0 && c.data.examples.few_shot.empty(),
+           str("data.shots = ", c.data.examples.shots, " needs data.few_shot, the file of the examples")}};
+}
+
+// Which prompts count, and how the loss is weighed.
+RefusalTable of_objective(const TrainConfig& c) {
+  const ObjectiveConfig& o = c.objective;
+  return {{o.keep_mixed_groups && c.rollout.n == 1,
+           "objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed"},
+          {o.keep_low > o.keep_high, str("objective.keep_low = ", o.keep_low,
+                                         " is above objective.keep_high = ", o.keep_high, ": no prompt can pass")},
+          {o.dual_clip != 0 && o.dual_clip <= 1,
+           str("objective.dual_clip = ", o.dual_clip, ": must be above 1, or 0 for off")},
+          {o.entropy_target > 0 && o.entropy_coeff < 0,
+           str("objective.entropy_coeff = ", o.entropy_coeff, " with objective.entropy_target = ", o.entropy_target,
+               ": the bonus starts there and is never negative; set it to 0 or above")}};
+}
+
+// A reference that moves reads the masters where the update leaves them.
+RefusalTable of_update(const TrainConfig& c) {
+  return {
+      {c.update.offload != Offload::none && c.dtype == Dtype::bf16 && c.reference.moves(),
+       str("update.offload = \"", word_of(c.update.offload), "\" with reference.sync_steps = ", c.reference.sync_steps,
+           ": a reference that moves reads master weights on the device; set update.offload = \"none\"")}};
+}
+
+// Whether some share of the responses to a prompt lies within objective.keep_low and objective.keep_high.
+bool some_prompt_can_pass(const TrainConfig& c) {
+  if (c.objective.keep_low <= 0 && c.objective.keep_high >= 1) return true;
+  for (int64_t right = 0; right <= c.rollout.n; ++right) {
+    const double share = static_cast<double>(right) / static_cast<double>(c.rollout.n);
+    if (share >= c.objective.keep_low && share <= c.objective.keep_high) return true;
+  }
+  return false;
+}
+
+// Prompts that can never make up a step.
+RefusalTable of_filter(const TrainConfig& c) {
+  const int64_t generated = c.gen_batch() * c.data.max_num_gen_batches;
+  return {{generated > 0 && generated < c.data.train_batch_size,
+           str("data.train_batch_size = ", c.data.train_batch_size,
+               " prompts are never reached with data.gen_batch_size = ", c.gen_batch(),
+               " and data.max_num_gen_batches = ", c.data.max_num_gen_batches, ": raise one of these")},
+          {!some_prompt_can_pass(c), str("no share of rollout.n = ", c.rollout.n,
+                                         " responses lies within objective.keep_low = ", c.objective.keep_low,
+                                         " and objective.keep_high = ", c.objective.keep_high,
+                                         ": no prompt can pass; raise rollout.n or widen the interval")}};
+}
+
+// Exactly on-policy: one update a step, and all of it sampled by the policy as it is.
+RefusalTable of_updates_of_method(const TrainConfig& c, const Needs& need) {
+  const std::string instead = str("; ", c.method->title(), " is exactly on-policy, or set method.on_policy = false");
+  const int64_t updates = need.critic ? need.critic->updates : 0;
+  return {{updates > c.data.train_batch_size * c.rollout.n,
+           str("method.critic.updates = ", updates, " is more than the ", c.data.train_batch_size, " x ", c.rollout.n,
+               " responses of a step: each update needs one at least")},
+          {need.on_policy && c.update.mini_batch_size < c.data.train_batch_size,
+           str("update.mini_batch_size = ", c.update.mini_batch_size,
+               " gives several updates a step: set it to data.train_batch_size = ", c.data.train_batch_size, instead)},
+          {need.on_policy && c.update.epochs > 1, str("update.epochs = ", c.update.epochs, ": set it to 1", instead)}};
+}
+
+// What the method does not read, or what leaves it no advantage.
+RefusalTable of_method(const TrainConfig& c, const Needs& need) {
+  const std::string title = c.method->title();
+  const bool parts = need.reward_parts && c.reward.weights.size() > 1;
+  const auto unread = [&](const char* key, double value) {
+    return Refusal{parts && value != 0, str("reward.", key, " = ", value, " would change nothing: ", title,
+                                            " reads the parts of reward.weights, and it is none of them; set it to 0")};
+  };
+  const bool zero = std::ranges::any_of(
+      fields_of(c), [](const FieldValue& f) { return f.key == "method.group_of_one" && f.value == "\"zero\""; });
+  return {{c.reference.moves() && !need.reference,
+           str("reference.sync_steps = ", c.reference.sync_steps,
+               ", but nothing reads a reference: set objective.kl_coeff or reward.kl_coeff, or leave it out")},
+          {c.rollout.n < need.responses,
+           str("rollout.n = ", c.rollout.n, ": ", title, " with these options needs at least ", need.responses,
+               " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options")},
+          {!c.method->needs().labels && c.reward.overlong_buffer > 0,
+           str("reward.overlong_buffer = ", c.reward.overlong_buffer, " would change nothing: ", title,
+               " makes its own reward; set it to 0")},
+          unread("overlong_buffer", static_cast<double>(c.reward.overlong_buffer)),
+          unread("kl_coeff", c.reward.kl_coeff),
+          {c.rollout.n == 1 && zero,
+           "rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n"}};
+}
+
+void check(const RefusalTable& table, Refusals& refuse) {
+  for (const Refusal& row : table)
+    if (row.when) refuse(row.line);
+}
+
+}  // namespace
+
 void TrainConfig::validate() const {
   Refusals refuse(ErrorKind::config);
-  if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
-  if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
-  if (method && method->needs().teacher == "")
-    refuse("method.teacher is empty: give --method.teacher DIR, the checkpoint of the teacher");
-  if (train.test_freq > 0 && data.val_files.empty()) {
-    refuse(
-        str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
-  }
-  if (!train.best_metric.empty() && train.test_freq == 0) {
-    refuse("train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq");
-  }
-  if (train.val_n == 1) refuse("train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples");
+  for (const auto table : {of_files, of_validation}) check(table(*this), refuse);
   refuse.attempt([&] { validate_settings(); });
   refuse.finish();
 }
 
 void TrainConfig::validate_settings() const {
   Refusals refuse(ErrorKind::config);
-  const std::vector<std::string> trackers = {"tensorboard", "wandb", "mlflow", "trackio"};
-  for (const std::string& name : train.track) {
-    if (std::ranges::find(trackers, name) != trackers.end()) continue;
-    refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
-               did_you_mean(name, trackers)));
-  }
-  if (update.mini_batch_size > data.train_batch_size) {
-    refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
-               data.train_batch_size, ": lower the one or raise the other"));
-  }
-  refuse_sampling(refuse);
+  check(of_rollout(*this), refuse);
   refuse.attempt([&] { reward.validate(); });
-  if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
-    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
-               " must be smaller than rollout.response_length = ", rollout.response_length));
-  }
-  if (data.examples.shots > 0 && data.examples.few_shot.empty()) {
-    refuse(str("data.shots = ", data.examples.shots, " needs data.few_shot, the file of the examples"));
-  }
-  refuse_objective(refuse);
-  refuse_offload(refuse);
+  for (const auto table : {of_reward, of_objective, of_update}) check(table(*this), refuse);
   if (method) {
     refuse.attempt([&] { method->validate(); });
     refuse.finish();  // what follows reads them together
-    refuse.attempt([&] { validate_combination(); });
+    check(of_filter(*this), refuse);
+    check(of_updates_of_method(*this, needs()), refuse);
+    check(of_method(*this, needs()), refuse);
   }
   refuse.finish();
-}
-
-// Who samples, and what they cannot do.
-void TrainConfig::refuse_sampling(Refusals& refuse) const {
-  if (rollout.off_policy_steps > 0 && rollout.carry_over) {
-    refuse(
-        "rollout.off_policy_steps = 1 with rollout.carry_over = true: prompts would be two steps old; choose one of "
-        "them");
-  }
-  if (rollout.served()) {
-    const std::string with = " with rollout.servers";
-    if (rollout.top_p < 1) {
-      refuse(str("rollout.top_p", with, ": servers do not say log-probs both before and after the cut; leave it at 1"));
-    }
-    if (lora.rank > 0) {
-      refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
-    }
-  } else {
-    if (rollout.off_policy_steps > 0) {
-      refuse(
-          "rollout.off_policy_steps = 1 without servers would only move the sampling before the update: set it to 0, "
-          "or sample with servers (rollout.servers)");
-    }
-  }
-  if (rollout.stop_early) refuse.attempt([&] { refuse_early_stop(refuse); });
-  if (rollout.environment.some()) {
-    const std::string with = str("rollout.environment = \"", word_of(rollout.environment.kind), "\"");
-    if (rollout.served()) {
-      refuse(str(with, " with rollout.servers: servers know of no inserts; leave rollout.servers empty"));
-    }
-    if (device != "cpu") {
-      refuse(str(with, " with device = \"", device,
-                 "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\""));
-    }
-  }
-}
-
-// A reference that moves reads the masters where the update leaves them.
-void TrainConfig::refuse_offload(Refusals& refuse) const {
-  if (update.offload == Offload::none || dtype != Dtype::bf16 || !reference.moves()) return;
-  refuse(str("update.offload = \"", word_of(update.offload), "\" with reference.sync_steps = ", reference.sync_steps,
-             ": a reference that moves reads master weights on the device; set update.offload = \"none\""));
-}
-
-// Which prompts count, and how loss and reward are weighed.
-void TrainConfig::refuse_objective(Refusals& refuse) const {
-  if (objective.keep_mixed_groups && rollout.n == 1) {
-    refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
-  }
-  if (objective.keep_low > objective.keep_high) {
-    refuse(str("objective.keep_low = ", objective.keep_low, " is above objective.keep_high = ", objective.keep_high,
-               ": no prompt can pass"));
-  }
-  if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
-    refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
-  }
-  refuse.attempt([&] { objective.validate(); });
-}
-
-// What method, objective and sizes cannot be together: each alone is fine.
-void TrainConfig::validate_combination() const {
-  Refusals refuse(ErrorKind::config);
-  const Needs need = needs();
-  refuse_filter(refuse);
-  if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
-    refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
-               rollout.n, " responses of a step: each update needs one at least"));
-  }
-  if (rollout.carry_over) refuse.attempt([&] { validate_carry_over(); });
-  if (need.on_policy) refuse_off_policy(refuse);
-  refuse_without_effect(need, refuse);
-  refuse.finish();
-}
-
-// Early stopping decides by verdicts, while others are sampled.
-void TrainConfig::refuse_early_stop(Refusals& refuse) const {
-  const auto refuse_with = [&](const std::string& why) {
-    refuse(str("rollout.stop_early = true ", why, "; set it to false"));
-  };
-  if (!keep_rule().filters()) {
-    refuse_with(
-        "needs a rule that prompts must pass, such as objective.keep_mixed_groups = true: here all pass, and "
-        "data.gen_batch_size says how many are sampled");
-  }
-  if (rollout.served()) {
-    refuse_with("with rollout.servers: requests to servers are not aborted");
-  }
-  if (reward.from_outside()) {
-    refuse_with(str("with ", reward.scorer(), ": its scores come once all responses are sampled"));
-  }
-  // The number of responses decoded at once changes bits on a GPU, and a program takes now longer, now less.
-  bool programs = reward.grader == GraderKind::code;
-  for (const auto& [source, grader] : parse_graders(reward.graders, "reward.graders")) {
-    programs = programs || grader == GraderKind::code;
-  }
-  if (programs && device.starts_with("cuda")) {
-    refuse_with("with the grader code and device = \"cuda\": what is aborted would depend on how long programs run");
-  }
-}
-
-// Prompts that can never make up a step.
-void TrainConfig::refuse_filter(Refusals& refuse) const {
-  const int64_t generated = gen_batch() * data.max_num_gen_batches;
-  if (generated > 0 && generated < data.train_batch_size) {
-    refuse(str("data.train_batch_size = ", data.train_batch_size, " prompts are never reached with data.gen_batch_size",
-               " = ", gen_batch(), " and data.max_num_gen_batches = ", data.max_num_gen_batches,
-               ": raise one of these"));
-  }
-  if (objective.keep_low > 0 || objective.keep_high < 1) {
-    bool possible = false;
-    for (int64_t right = 0; right <= rollout.n; ++right) {
-      const double share = static_cast<double>(right) / static_cast<double>(rollout.n);
-      possible |= share >= objective.keep_low && share <= objective.keep_high;
-    }
-    if (!possible) {
-      refuse(str("no share of rollout.n = ", rollout.n, " responses lies within objective.keep_low = ",
-                 objective.keep_low, " and objective.keep_high = ", objective.keep_high,
-                 ": no prompt can pass; raise rollout.n or widen the interval"));
-    }
-  }
-}
-
-// What the method does not read, or what leaves it no advantage.
-void TrainConfig::refuse_without_effect(const Needs& need, Refusals& refuse) const {
-  if (reference.moves() && !need.reference) {
-    refuse(str("reference.sync_steps = ", reference.sync_steps,
-               ", but nothing reads a reference: set "
-               "objective.kl_coeff or reward.kl_coeff, or leave it out"));
-  }
-  if (rollout.n < need.responses) {
-    refuse(str("rollout.n = ", rollout.n, ": ", method->title(), " with these options needs at least ", need.responses,
-               " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options"));
-  }
-  if (!method->needs().labels && reward.overlong_buffer > 0) {
-    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer, " would change nothing: ", method->title(),
-               " makes its own reward; set it to 0"));
-  }
-  if (need.reward_parts && reward.weights.size() > 1) {
-    for (auto [key, value] :
-         {std::pair{"overlong_buffer", static_cast<double>(reward.overlong_buffer)}, {"kl_coeff", reward.kl_coeff}}) {
-      if (value == 0) continue;
-      refuse(str("reward.", key, " = ", value, " would change nothing: ", method->title(),
-                 " reads the parts of reward.weights, and it is none of them; set it to 0"));
-    }
-  }
-  for (const FieldValue& f : fields_of(*this)) {
-    if (rollout.n == 1 && f.key == "method.group_of_one" && f.value == "\"zero\"") {
-      refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");
-    }
-  }
-}
-
-// Exactly on-policy: one update a step, and all of it sampled by the policy as it is.
-void TrainConfig::refuse_off_policy(Refusals& refuse) const {
-  const std::string instead = str("; ", method->title(), " is exactly on-policy, or set method.on_policy = false");
-  if (update.mini_batch_size < data.train_batch_size) {
-    refuse(str("update.mini_batch_size = ", update.mini_batch_size,
-               " gives several updates a step: set it to "
-               "data.train_batch_size = ",
-               data.train_batch_size, instead));
-  }
-  if (update.epochs > 1) refuse(str("update.epochs = ", update.epochs, ": set it to 1", instead));
-  if (rollout.off_policy_steps > 0)
-    refuse(str("rollout.off_policy_steps = 1 trains on what an earlier policy sampled: set it to 0", instead));
-  if (rollout.carry_over) {
-    refuse(str("rollout.carry_over = true trains on what an earlier policy sampled: set it to false", instead));
-  }
-}
-
-// What is carried keeps the sampler's figures alone, and only a rule that lets some prompts pass leaves any.
-void TrainConfig::validate_carry_over() const {
-  const KeepRule rule = keep_rule();
-  const Needs need = needs();
-  if (!rule.filters() || rule.order != KeepOrder::refill) {
-    throw Error(
-        ErrorKind::config,
-        str("rollout.carry_over = true needs a rule that prompts must pass, such as "
-            "objective.keep_mixed_groups = true: ",
-            rule.filters() ? str(method->title(), " fills the batch with others, and leaves nothing") : "here all pass",
-            "; set it to false"));
-  }
-  if (need.margin || need.tail_confidence || need.min_p) {
-    throw Error(ErrorKind::config, str("rollout.carry_over = true: ", method->title(), " with these options reads ",
-                                       need.margin            ? "margins of the old policy"
-                                       : need.tail_confidence ? "its confidence after the last token"
-                                       : need.min_p           ? "its distribution under min-p"
-                                                              : "the likeliest tokens of the sampling distribution",
-                                       ", which the sampler does not note; set it to false"));
-  }
 }
 
 std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
@@ -301,7 +228,7 @@ bool TrainConfig::steps_are_known() const { return !uses_passes() || prompts_are
 bool TrainConfig::prompts_are_known() const {
   KeepRule rule = keep_rule();
   if (!rule.filters() || rule.order == KeepOrder::prefer) return true;
-  return rule.max_gen_batches == fewest_gen_batches() && !rollout.carry_over;
+  return rule.max_gen_batches == fewest_gen_batches();
 }
 
 KeepRule TrainConfig::keep_rule() const {

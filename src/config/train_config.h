@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "base/text/refusals.h"
 #include "core/model_options.h"
 #include "core/optimizer_config.h"
 #include "methods/method.h"
@@ -57,17 +56,6 @@ struct TrainConfig {
   bool prompts_are_known() const;  // it does not: each step takes as many prompts
   bool steps_are_known() const;    // the number of steps is known before the run
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
-
- private:
-  void validate_combination() const;
-  void validate_carry_over() const;
-  void refuse_sampling(Refusals& refuse) const;
-  void refuse_objective(Refusals& refuse) const;
-  void refuse_offload(Refusals& refuse) const;
-  void refuse_early_stop(Refusals& refuse) const;
-  void refuse_filter(Refusals& refuse) const;
-  void refuse_off_policy(Refusals& refuse) const;
-  void refuse_without_effect(const Needs& need, Refusals& refuse) const;
 };
 
 // What the option called `key` can change, of any run; `result` for options of methods, and for those that a run of

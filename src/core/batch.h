@@ -54,10 +54,6 @@ struct Group {                  // the responses o_1 .. o_G to one prompt
   int64_t first = 0;            // index of its first response
   int64_t count = 0;            // G
   std::vector<int32_t> prompt;  // token ids
-  int64_t step = 0;             // that sampled them, where it was an earlier one than that which trains; 0: the same
-  // Step whose update made the weights that drew them (0: those of the start), where that is not the step before the
-  // one that trains or was another program's to say; -1: not noted.
-  int64_t weights = -1;
 };
 
 struct RewardTerm {

@@ -45,10 +45,6 @@ void check(const Benchmark& benchmark, const std::string& where) {
       !name.empty() && name[0] != '.' && name.find_first_of("/\\ ,\"") == std::string::npos && valid_utf8(name);
   if (!plain) refuse(str("name \"", printable(name), "\": expected a word, as tables and files use it"));
   if (benchmark.path.empty()) refuse(str("benchmark ", name, ": path is missing: the problem file, below --data"));
-  if (benchmark.grader == GraderKind::choice && benchmark.prompt_template.empty()) {
-    refuse(str("benchmark ", name, ": grader = \"choice\" needs a template that ends where the letter stands, ",
-               "for example \"mmlu\""));
-  }
 }
 
 // A file beside the description is meant before one below --data.
@@ -65,21 +61,6 @@ Benchmark read_one(const Description& description, const std::vector<Setting>& c
   }
   return benchmark;
 }
-
-struct SuiteHead {
-  std::string name, title, prompt_template, note;
-  std::vector<std::string> benchmarks;
-  int64_t max_tokens = 0, samples = -1;
-  void fields(Fields& f) {
-    f.field("name", name, "name of the suite in tables and files");
-    f.field("title", title, "title of the suite's table");
-    f.field("benchmarks", benchmarks, "benchmarks in table order: names, [benchmark.NAME] tables, or files");
-    f.field("template", prompt_template, "prompt template for models and benchmarks without one");
-    f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
-    f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not set");
-    f.field("note", note, "note under the table");
-  }
-};
 
 using Tables = std::map<std::string, std::vector<Setting>>;
 
@@ -123,29 +104,26 @@ Benchmark find_benchmark(const std::string& entry, const Tables& tables, const D
 
 Suite suite_of(Description description, const std::string& name) {
   const Tables tables = take_tables(description.settings);
-  SuiteHead head;
-  head.name = name;
-  ucas::apply(head, description.settings);
+  Suite suite{.name = name};
+  ucas::apply(suite, description.settings);
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::config, str(printable(description.where, 400), ": ", what));
   };
-  if (head.benchmarks.empty()) refuse("benchmarks is empty: name what to evaluate, benchmarks = [\"aime24\", ...]");
-  if (head.name.empty() || head.name[0] == '.' || head.name.find('/') != std::string::npos) {
-    refuse(str("name \"", printable(head.name), "\": expected a word that can be a file name"));
+  if (suite.named.empty()) refuse("benchmarks is empty: name what to evaluate, benchmarks = [\"aime24\", ...]");
+  if (suite.name.empty() || suite.name[0] == '.' || suite.name.find('/') != std::string::npos) {
+    refuse(str("name \"", printable(suite.name), "\": expected a word that can be a file name"));
   }
-  Suite suite{
-      head.name, head.title.empty() ? head.name : head.title, {}, head.prompt_template, head.max_tokens, head.samples,
-      head.note};
+  if (suite.title.empty()) suite.title = suite.name;
   std::set<std::string> seen;
-  for (const std::string& entry : head.benchmarks) {
+  for (const std::string& entry : suite.named) {
     suite.benchmarks.push_back(find_benchmark(entry, tables, description));
     if (!seen.insert(suite.benchmarks.back().name).second) {
       refuse(str("benchmarks: ", printable(suite.benchmarks.back().name), " stands twice"));
     }
   }
   for (const auto& [table, settings] : tables) {
-    if (std::ranges::find(head.benchmarks, table) == head.benchmarks.end()) {
-      refuse(str("[benchmark.", printable(table), "] is not in benchmarks = [", join(head.benchmarks, ", "), "]"));
+    if (std::ranges::find(suite.named, table) == suite.named.end()) {
+      refuse(str("[benchmark.", printable(table), "] is not in benchmarks = [", join(suite.named, ", "), "]"));
     }
   }
   return suite;
@@ -158,23 +136,22 @@ Suite suite_or_benchmark(Description description, const std::string& name) {
   if (is_suite) return suite_of(std::move(description), name);
   const Benchmark benchmark = read_one(description, {}, name);
   // Asked like the suites that hold it.
-  return {benchmark.name, benchmark.title, {benchmark}, "qwen_math", 3000, 0, ""};
+  return {.name = benchmark.name,
+          .title = benchmark.title,
+          .benchmarks = {benchmark},
+          .prompt_template = "qwen_math",
+          .max_tokens = 3000,
+          .samples = 0};
 }
 
-void check_choices(const Benchmark& benchmark, const Problem& problem) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorKind::data_line,
-                str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
-  };
-  if (benchmark.grader == GraderKind::choice && problem.choices.empty()) {
-    refuse("has no choices; grader = \"choice\" compares them");
-  }
+void check_letters(const Benchmark& benchmark, const Problem& problem) {
   if (benchmark.grader != GraderKind::letter && benchmark.grader != GraderKind::choice) return;
   for (const std::string& gold : problem.gold) {
     const std::string_view letter = trim(gold);
     if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'Z') continue;
-    refuse(str("has the answer \"", printable(gold, 60), "\"; grader = \"", word_of(benchmark.grader),
-               "\" expects a choice letter"));
+    throw Error(ErrorKind::data_line,
+                str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " has the answer \"",
+                    printable(gold, 60), "\"; grader = \"", word_of(benchmark.grader), "\" expects a choice letter"));
   }
 }
 
@@ -188,15 +165,23 @@ void Benchmark::fields(Fields& f) {
   f.field("unanswered", unanswered, Range{-1, 1 << 30},
           "expected number of problems without a right answer, counted as wrong; -1 = any");
   f.section("columns", columns);
-  f.choice("grader", grader,
-           "grader: mathematics, letter in the response, letter with the greatest log-prob, programs, or one for "
-           "comparison");
+  f.choice("grader", grader, "grader: mathematics, letter in the response, programs, or one for comparison");
   f.choice("extract", extract, "answer extraction mode");
   f.field("template", prompt_template, "prompt template for models without one");
   f.field("stop", stop, "additional stop tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
   f.field("note", note, "note for readers about the benchmark");
   f.field("hub", hub, "hub data set, ORG/NAME or ORG/NAME#TASK, whose results `ucas export` reports");
+}
+
+void Suite::fields(Fields& f) {
+  f.field("name", name, "name of the suite in tables and files");
+  f.field("title", title, "title of the suite's table");
+  f.field("benchmarks", named, "benchmarks in table order: names, [benchmark.NAME] tables, or files");
+  f.field("template", prompt_template, "prompt template for models and benchmarks without one");
+  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
+  f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not set");
+  f.field("note", note, "note under the table");
 }
 
 Suite load_suite(const std::string& name_or_path) {
@@ -250,14 +235,12 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
       throw Error(ErrorKind::data_line, str(printable(path, 400), ": the id ", printable(problem.id),
                                             " stands twice; responses are stored by it"));
     }
-    check_choices(benchmark, problem);
+    check_letters(benchmark, problem);
   }
   return problems;
 }
 
 void ModelSettings::fields(Fields& f) {
-  f.field("path", path, OptionNames::checkpoint, "Hugging Face checkpoint directory");
-  f.field("label", label, "name of the model in tables and files");
   f.field("template", prompt_template, "prompt template that the model was trained with");
   f.field("stop", stop, "additional stop tokens or strings that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length of the model in tokens; 0 = not set");
@@ -270,18 +253,15 @@ void ModelSettings::fields(Fields& f) {
 PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
                                const Suite& suite) {
   PromptSettings put;
-  const bool compares = benchmark.grader == GraderKind::choice;
   const std::string said = command.prompt_template.value_or("");
   for (const std::string* name :
        {&model.prompt_template, &said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
     if (put.prompt_template.empty()) put.prompt_template = *name;
   }
-  if (compares) put.prompt_template = benchmark.prompt_template;
   for (int64_t limit : {model.max_tokens, command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens,
                         command.default_max_tokens}) {
     if (put.max_tokens == 0) put.max_tokens = limit;
   }
-  if (compares) put.max_tokens = 1;
   for (const auto* stops : {&benchmark.stop, &command.stop, &model.stop}) {
     for (const std::string& stop : *stops) {
       if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);

@@ -38,11 +38,13 @@ struct Benchmark {
 
 struct Suite {
   std::string name, title;
-  std::vector<Benchmark> benchmarks;  // in order of the table
-  std::string prompt_template;        // "" = not said
-  int64_t max_tokens = 0;             // 0 = not said
-  int64_t samples = -1;               // per problem, beside the greedy response; -1 = not said
+  std::vector<std::string> named = {};     // as the file has them
+  std::vector<Benchmark> benchmarks = {};  // in order of the table
+  std::string prompt_template;             // "" = not said
+  int64_t max_tokens = 0;                  // 0 = not said
+  int64_t samples = -1;                    // per problem, beside the greedy response; -1 = not said
   std::string note;
+  void fields(Fields& f);
 };
 
 // A file, or the name of an embedded suite ("math5") or of a single embedded benchmark ("aime24"). Reads no problems.
@@ -60,7 +62,7 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
 // What a MODEL is: a checkpoint that runs here, one behind a server, or a file of responses.
 enum class AnsweredBy { checkpoint, server, responses };
 
-// What is said of one checkpoint: --model.LABEL.KEY, or [model.LABEL] of a file given with --models.
+// What is said of one checkpoint: --model.LABEL.KEY.
 struct ModelSettings {
   std::string label;  // "" = from the path
   std::string path;   // or address
@@ -91,8 +93,7 @@ struct PromptSettings {
   bool operator==(const PromptSettings&) const = default;
 };
 // The nearest word counts: the model's, else what was typed for all, else the benchmark's, else the suite's, else the
-// command's default; stops add up. A benchmark that compares choices keeps its own template and generates nothing: its
-// prompt must end where the letter stands, whatever a model was trained with.
+// command's default; stops add up.
 PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
                                const Suite& suite);
 

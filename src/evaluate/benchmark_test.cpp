@@ -136,8 +136,6 @@ TEST_F(benchmark, letters_and_choices_are_asked_for_where_they_are_graded) {
   file("two.jsonl", kTwo);
   EXPECT_TRUE(
       has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has the answer \"2\"; grader = \"letter\""));
-  b.grader = GraderKind::choice;
-  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has no choices"));
   file("two.jsonl", R"({"id": 1, "problem": "1+1?", "choices": ["1", "2"], "answer": 1})");
   EXPECT_EQ(read_benchmark(b, folder_.path())[0].gold[0], "B");
 }
@@ -192,7 +190,6 @@ TEST_F(benchmark, mistakes_in_a_suite_are_named_with_their_remedy) {
       has(own("benchmarks = [\"aime24\"]\nmax_token = 1\n"), "own.toml:2: unknown key max_token (did you mean"));
   EXPECT_TRUE(has(own("path = \"x\"\ngrader = \"letters\"\n"), "expected one of math, letter, choice, "));
   EXPECT_TRUE(has(own("path = \"x\"\ngrader = \"letters\"\n"), "(did you mean letter?)"));
-  EXPECT_TRUE(has(own("path = \"x\"\ngrader = \"choice\"\n"), "needs a template"));
   EXPECT_TRUE(has(own("name = \"../x\"\npath = \"x\"\n"), "expected a word"));
 }
 
@@ -221,16 +218,6 @@ TEST(prompt_settings, the_nearest_word_counts) {
   model.extract = Extract::answer_tag;
   EXPECT_EQ(prompt_settings(model, command, b, suite),
             (PromptSettings{"orz", {"x", "y"}, 8192, ExtractOption::answer_tag}));
-}
-
-TEST(prompt_settings, compared_choices_keep_the_prompt_that_ends_where_the_letter_stands) {
-  ModelSettings model;
-  model.prompt_template = "orz";
-  model.max_tokens = 8192;
-  const PromptSettings put =
-      prompt_settings(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("math5"));
-  EXPECT_EQ(put.prompt_template, "mmlu");
-  EXPECT_EQ(put.max_tokens, 1);
 }
 
 }  // namespace

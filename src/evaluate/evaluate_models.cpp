@@ -1,7 +1,7 @@
 #include "evaluate/evaluate_models.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <map>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -73,36 +73,15 @@ ModelSettings positional(const std::string& word) {
   return model;
 }
 
-struct ModelTable {
-  std::string label;
-  int64_t line = 0;  // where it begins: TOML tables come sorted by name
-  std::vector<Setting> settings;
-};
-
-// "model.LABEL.KEY" -> LABEL and KEY. A label may have dots ("qwen-1.5b"), a key has none.
-ModelTable& table_of(std::vector<ModelTable>& tables, Setting& setting) {
+// "model.LABEL.KEY" -> LABEL, and `setting` with KEY. A label may have dots ("qwen-1.5b"), a key has none.
+std::string take_label(Setting& setting) {
   const size_t first = std::char_traits<char>::length(kPrefix), dot = setting.key.rfind('.');
-  if (!setting.key.starts_with(kPrefix) || dot < first || dot == std::string::npos || dot == first) {
-    throw Error(ErrorKind::config,
-                str(printable(setting.where), ": ", setting.from_text ? "" : printable(setting.key) + ": ",
-                    "expected model.LABEL.KEY"));
+  if (dot <= first || dot == std::string::npos) {
+    throw Error(ErrorKind::config, str(printable(setting.where), ": expected model.LABEL.KEY"));
   }
   const std::string label = setting.key.substr(first, dot - first);
   setting.key = setting.key.substr(dot + 1);
-  auto found = std::ranges::find(tables, label, &ModelTable::label);
-  const int64_t line = std::strtoll(setting.where.c_str() + setting.where.rfind(':') + 1, nullptr, 10);
-  if (found == tables.end()) found = tables.insert(tables.end(), ModelTable{label, line, {}});
-  found->line = std::min(found->line, line);
-  found->settings.push_back(setting);
-  return *found;
-}
-
-std::vector<ModelTable> read_tables(const std::string& file) {
-  std::vector<ModelTable> tables;
-  if (file.empty()) return tables;
-  for (Setting setting : read_toml(file)) table_of(tables, setting);
-  std::ranges::stable_sort(tables, {}, &ModelTable::line);
-  return tables;
+  return label;
 }
 
 void check_labels(const std::vector<ModelSettings>& models) {
@@ -111,17 +90,12 @@ void check_labels(const std::vector<ModelSettings>& models) {
     const bool twice = std::any_of(models.begin(), models.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const ModelSettings& other) { return other.label == label; });
     if (!twice && !label.empty() && label.find('/') == std::string::npos && label[0] != '.') continue;
-    throw Error(ErrorKind::config,
-                str("labels: \"", printable(label), "\": expected different names that can be file names"));
+    throw Error(ErrorKind::config, str("the models' names: \"", printable(label),
+                                       "\": expected different names that can be file names (LABEL=DIR)"));
   }
 }
 
-void give_labels(std::vector<ModelSettings>& models, const std::vector<std::string>& labels) {
-  if (!labels.empty() && labels.size() != models.size()) {
-    throw Error(ErrorKind::config,
-                str("labels: ", labels.size(), " names for ", models.size(), " models; give one for each"));
-  }
-  for (size_t i = 0; i < labels.size(); ++i) models[i].label = labels[i];
+void give_labels(std::vector<ModelSettings>& models) {
   for (ModelSettings& model : models) {
     if (!model.label.empty()) continue;
     const std::string wanted = model.by == AnsweredBy::checkpoint ? label_of(model.path) : label_of_other(model);
@@ -129,7 +103,7 @@ void give_labels(std::vector<ModelSettings>& models, const std::vector<std::stri
     for (int64_t n = 2; std::ranges::find(models, label, &ModelSettings::label) != models.end(); ++n) {
       label = str(wanted, "-", n);
     }
-    if (labels.empty()) model.label = label;
+    model.label = label;
   }
   check_labels(models);
 }
@@ -137,47 +111,26 @@ void give_labels(std::vector<ModelSettings>& models, const std::vector<std::stri
 }  // namespace
 
 std::vector<ModelSettings> read_models(const std::vector<std::string>& positionals,
-                                       const std::vector<std::string>& labels, const std::string& models_file,
                                        const std::vector<Setting>& settings) {
   std::vector<ModelSettings> models;
   for (const std::string& word : positionals) models.push_back(positional(word));
-  const std::vector<ModelTable> tables = read_tables(models_file);
-  for (const ModelTable& table : tables) {
-    if (std::ranges::find(models, table.label, &ModelSettings::label) == models.end()) {
-      models.emplace_back().label = table.label;
-    }
-  }
   if (models.empty()) throw Error(ErrorKind::usage, "no MODEL directory given; see `ucas evaluate --help`");
-  give_labels(models, labels);
-  for (const ModelTable& table : tables) {
-    auto model = std::ranges::find(models, table.label, &ModelSettings::label);
-    if (model == models.end()) {
-      throw Error(ErrorKind::config,
-                  str(models_file, ": [model.", printable(table.label), "]: --labels names the models anew; ",
-                      "leave it out where a file names them"));
-    }
-    const std::string path = model->path;
-    ucas::apply(*model, table.settings);
-    if (!path.empty()) model->path = path;  // the command line's word counts
-    model->label = table.label;
-    tell_kind(*model);
-    if (model->path.empty()) {
-      throw Error(ErrorKind::config,
-                  str(models_file, ":", table.line, ": [model.", printable(table.label), "]: path is missing"));
-    }
+  give_labels(models);
+  std::map<std::string, std::vector<Setting>> typed;
+  for (Setting setting : settings) {
+    const std::string label = take_label(setting);
+    typed[label].push_back(std::move(setting));
   }
-  std::vector<ModelTable> typed;
-  for (Setting setting : settings) table_of(typed, setting);
-  for (const ModelTable& table : typed) {
+  for (const auto& [label, own] : typed) {
     auto model = std::ranges::find_if(
-        models, [&](const ModelSettings& m) { return with_underscores(m.label) == with_underscores(table.label); });
+        models, [&](const ModelSettings& m) { return with_underscores(m.label) == with_underscores(label); });
     if (model == models.end()) {
       std::vector<std::string> names;
       for (const ModelSettings& m : models) names.push_back(m.label);
-      throw Error(ErrorKind::config, str(printable(table.settings[0].where), ": there is no model of that name; there ",
+      throw Error(ErrorKind::config, str(printable(own[0].where), ": there is no model of that name; there ",
                                          names.size() == 1 ? "is " : "are ", join(names, ", ")));
     }
-    ucas::apply(*model, table.settings);
+    ucas::apply(*model, own);
   }
   return models;
 }

@@ -1,5 +1,5 @@
-// The checkpoints of `ucas evaluate` and what is said of each: DIR or LABEL=DIR on the command line, [model.LABEL]
-// tables of a file given with --models, and --model.LABEL.KEY VALUE. LibTorch-free.
+// The checkpoints of `ucas evaluate` and what is said of each: DIR or LABEL=DIR on the command line, and
+// --model.LABEL.KEY VALUE. LibTorch-free.
 #pragma once
 
 #include <string>
@@ -13,12 +13,10 @@ namespace ucas {
 
 // "LABEL=DIR" is a label where no slash stands before the "=" and there is no directory of the whole name.
 // Without a label it comes from the path: its last part, or the run and the step of a checkpoint of a run.
-// `labels`: names of all models in order, or empty. `settings`: those of the command line whose key begins with
-// "model.". Models of `models_file` that have no place on the command line follow in the file's order.
+// `settings`: those of the command line whose key begins with "model.".
 // Errors: usage (no model), config (a label twice or no file name, a setting of no model, an unknown key).
 // A path that is an address (http://..) is behind a server; one that begins with "responses:" is a file of responses.
 std::vector<ModelSettings> read_models(const std::vector<std::string>& positionals,
-                                       const std::vector<std::string>& labels, const std::string& models_file,
                                        const std::vector<Setting>& settings);
 
 // The positionals, then the servers and files of responses that options name.

@@ -1,12 +1,10 @@
 #include "evaluate/score.h"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
+#include <map>
 #include <set>
 
 #include "base/error.h"
-#include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/samples.h"
 #include "verify/grader.h"
@@ -15,30 +13,12 @@ namespace ucas {
 
 namespace {
 
-struct Scored {
-  std::vector<double> score;
-  std::vector<bool> right;
-};
-
-template <class Number>
-Scored with_finite(std::span<const Judged> responses, Number number) {
-  Scored out;
-  for (const Judged& response : responses) {
-    const double score = number(response);
-    if (!std::isfinite(score)) continue;
-    out.score.push_back(score);
-    out.right.push_back(response.right);
-  }
-  return out;
-}
-
 // One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
   int64_t responses = 0, correct = 0, tokens = 0, truncated = 0, unparseable = 0;
   int64_t uncounted = 0, ends_unknown = 0;  // of responses that something else generated
   double entropy = 0;                       // sum over tokens
   bool majority_right = false;
-  std::vector<Judged> judged;
   std::vector<SampledResponse> stored;
 };
 
@@ -78,7 +58,7 @@ class Scorer {
   std::vector<ProblemRow> rows();
   // The values behind each figure of samples, one per problem that has samples.
   struct Sampled {
-    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority;
+    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority, cover;
   };
   Sampled sampled_values(const Places& places) const;
 
@@ -148,27 +128,14 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
     out.truncated += !output.finished;
     out.unparseable += verdict.kind == VerdictKind::unparseable;
     if (length > 0) out.entropy += output.entropy * static_cast<double>(length);
-    out.judged.push_back(
-        {static_cast<bool>(right.back()),
-         output.counted() ? output.logprob / static_cast<double>(std::max<int64_t>(length, 1)) : kUnknown,
-         output.confidence});
     if (static_cast<int64_t>(i) < stored) out.stored.push_back(stored_response(output, verdict));
   }
   if (const auto vote = majority(classes)) out.majority_right = right[*vote];
   return out;
 }
 
-// Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
-// many yes/no trials stands in.
 Figure Scorer::interval_of_mean(const std::vector<double>& values) const {
-  const Summary summary = summarize(values);
-  if (config_.bootstrap_draws == 0) return {summary.mean, kUnknown, kUnknown};
-  const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
-  const Interval interval =
-      extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
-              : bootstrap_share(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
-                                config_.bootstrap_draws);
-  return {summary.mean, interval.low, interval.high};
+  return share_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
 }
 
 Scorer::Sampled Scorer::sampled_values(const Places& places) const {
@@ -189,6 +156,7 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
     add(out.mean, k, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   }
   add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
+  if (n > 1) add(out.cover, n, [](const Tally& t) { return covers({t.responses, t.correct}, kCoverAt) ? 1.0 : 0.0; });
   for (int64_t k : config_.ks) {
     if (k <= n) add(out.pass, k, [k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); });
   }
@@ -210,6 +178,7 @@ EvalNumbers Scorer::figures(const Places& places) const {
   const Sampled values = sampled_values(places);
   for (const auto& [k, list] : values.mean) out.mean_at.push_back({k, interval_of_mean(list)});
   for (const auto& [k, list] : values.majority) out.majority_at.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.cover) out.cover = interval_of_mean(list);
   for (const auto& [k, list] : values.pass) out.pass_at.push_back({k, interval_of_mean(list)});
   add_shares(places, out);
   return out;
@@ -217,7 +186,6 @@ EvalNumbers Scorer::figures(const Places& places) const {
 
 void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
   Tally sum;
-  std::vector<Judged> judged;
   for (size_t i : places) {
     const Tally& t = shown(i);
     sum.responses += t.responses;
@@ -227,7 +195,6 @@ void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
     sum.ends_unknown += t.ends_unknown;
     sum.unparseable += t.unparseable;
     sum.entropy += t.entropy;
-    judged.insert(judged.end(), t.judged.begin(), t.judged.end());
   }
   const auto responses = static_cast<double>(std::max<int64_t>(sum.responses, 1));
   out.entropy = sum.entropy / static_cast<double>(std::max<int64_t>(sum.tokens, 1));
@@ -236,14 +203,11 @@ void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
   out.unparseable = static_cast<double>(sum.unparseable) / responses;
   if (sum.uncounted > 0) out.entropy = out.length = kUnknown;
   if (sum.ends_unknown > 0) out.truncated = kUnknown;
-  if (!judged.empty()) out.calibration = calibrate(judged);
 }
 
 EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   const auto estimate = [&](const std::vector<std::vector<double>>& values) {
-    const MacroMean m =
-        macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
-    return Figure{m.mean, m.interval.low, m.interval.high};
+    return macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
   };
   EvalNumbers out;
   std::vector<std::vector<double>> greedy;
@@ -269,6 +233,9 @@ EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   over_sets(&Sampled::mean, out.mean_at);
   over_sets(&Sampled::pass, out.pass_at);
   over_sets(&Sampled::majority, out.majority_at);
+  std::vector<FigureAt> cover;
+  over_sets(&Sampled::cover, cover);
+  if (!cover.empty()) out.cover = cover[0].share;
   return out;
 }
 
@@ -282,8 +249,7 @@ void Scorer::add_subjects(const std::string& source, const Places& places, EvalR
   SubjectNumbers& out = result.by_subject[source];
   std::vector<Places> sets;
   for (const auto& [subject, mine] : subjects) {
-    EvalNumbers& row = out.subjects[subject] = figures(mine);
-    row.calibration.reset();  // a few dozen responses say nothing of it
+    out.subjects[subject] = figures(mine);
     sets.push_back(mine);
   }
   out.macro = macro(sets);
@@ -311,20 +277,6 @@ std::vector<ProblemRow> Scorer::rows() {
 }
 
 }  // namespace
-
-Calibration calibrate(std::span<const Judged> responses) {
-  // exp is monotone but not injective in floating point: ranks are taken before it.
-  const Scored logprob = with_finite(responses, [](const Judged& r) { return r.mean_logprob; });
-  const Scored confidence = with_finite(responses, [](const Judged& r) { return r.confidence; });
-  std::vector<double> stated;
-  for (double value : logprob.score) stated.push_back(std::exp(value));
-  Calibration out;
-  out.auroc_logprob = auroc(logprob.score, logprob.right);
-  out.auroc_confidence = auroc(confidence.score, confidence.right);
-  out.bins = reliability(stated, logprob.right);
-  out.ece = expected_calibration_error(out.bins);
-  return out;
-}
 
 std::vector<GradeItem> items_to_grade(std::span<const Problem> problems, std::span<const Responses> responses) {
   UCAS_CHECK(problems.size() == responses.size(), "expected one set of responses per problem");

@@ -25,14 +25,4 @@ EvalRecord score(std::span<const Problem> problems, std::span<const Responses> r
 EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config, std::vector<Verdict> verdicts);
 
-// Does the model know when it is right? One answer from the same responses as the other figures.
-struct Judged {
-  bool right = false;
-  double mean_logprob = 0;  // over the response's tokens
-  double confidence = 0;    // C(o|q) of Eq. 6
-};
-
-// Responses whose numbers are not finite (none was measured) are left out of what needs the number.
-Calibration calibrate(std::span<const Judged> responses);
-
 }  // namespace ucas

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/str.h"
 #include "evaluate/benchmark.h"
@@ -60,6 +59,8 @@ TEST(evaluate_score, macro_averages_count_each_benchmark_the_same) {
   EXPECT_DOUBLE_EQ(r.macro->mean_at[0].share.value, (0.5 + 1.0 / 8) / 2);
   EXPECT_DOUBLE_EQ(r.macro->pass_at[1].share.value, (1 + 0.25) / 2);
   EXPECT_DOUBLE_EQ(r.macro->majority_at[0].share.value, (1 + 0.0) / 2) << "ties go to the first answer seen";
+  EXPECT_DOUBLE_EQ(r.by_source[1].second.cover.value, 1.0 / 4) << "one of four has half of its samples right";
+  EXPECT_DOUBLE_EQ(r.macro->cover.value, (1 + 0.25) / 2);
   EXPECT_LT(r.macro->greedy.low, r.macro->greedy.value);
   EXPECT_GT(r.macro->greedy.high, r.macro->greedy.value);
 }
@@ -69,22 +70,7 @@ TEST(evaluate_score, one_benchmark_has_no_macro_average) {
   c.config.samples = 1;
   c.add("a", {1, 0});
   EXPECT_FALSE(c.run().macro.has_value());
-}
-
-TEST(evaluate_score, calibration_is_over_the_samples_or_else_the_greedy_responses) {
-  Case c;
-  c.config.samples = 2;
-  c.add("a", {0, 1, 0});
-  const EvalRecord sampled = c.run();
-  EXPECT_EQ(sampled.calibration->auroc_logprob, 1) << "the right sample has the greater mean log-prob";
-  EXPECT_EQ(sampled.calibration->auroc_confidence, 1);
-  // Stated exp(-0.5) = 0.607 where right, exp(-1) = 0.368 where wrong.
-  EXPECT_NEAR(sampled.calibration->ece, (1 - std::exp(-0.5)) / 2 + std::exp(-1) / 2, 1e-12);
-  for (Responses& r : c.responses) r.samples.clear();
-  c.config.samples = 0;
-  const EvalRecord greedy = c.run();
-  EXPECT_NEAR(greedy.calibration->ece, std::exp(-1), 1e-12);
-  EXPECT_TRUE(std::isnan(greedy.of("a")->calibration->auroc_logprob));
+  EXPECT_FALSE(c.run().cover.known()) << "of one sample it would be mean@1 again";
 }
 
 TEST(evaluate_score, each_benchmark_has_its_own_grader) {
@@ -133,42 +119,6 @@ TEST(evaluate_score, pass_at_k_does_not_move_when_samples_double) {
     EXPECT_NEAR(a.value, 1 - std::pow(0.7, c.config.ks[i]), 0.03);
     EXPECT_NEAR(a.value, b.value, 0.03) << "pass@" << c.config.ks[i];
   }
-}
-
-TEST(evaluate_calibration, a_model_that_is_as_right_as_it_states_has_no_calibration_error) {
-  std::vector<Judged> responses;
-  for (int i = 0; i < 10; ++i) responses.push_back({i < 7, std::log(0.7), 0});
-  for (int i = 0; i < 10; ++i) responses.push_back({i < 3, std::log(0.3), 0});
-  const Calibration c = calibrate(responses);
-  EXPECT_NEAR(c.ece, 0, 1e-12);
-  EXPECT_NEAR(c.auroc_logprob, (7 * 7 + 0.5 * (7 * 3 + 3 * 7)) / 100.0, 1e-12);  // wins + half the ties, of 10 x 10
-  ASSERT_EQ(c.bins.size(), 10u);
-  EXPECT_EQ(c.bins[2].count, 10);
-  EXPECT_NEAR(c.bins[2].right, 0.3, 1e-12);
-}
-
-TEST(evaluate_calibration, each_of_the_two_scores_ranks_on_its_own) {
-  const std::vector<Judged> responses = {{true, -0.1, -2}, {true, -0.2, -1}, {false, -0.9, 3}, {false, -0.8, 4}};
-  const Calibration c = calibrate(responses);
-  EXPECT_EQ(c.auroc_logprob, 1);
-  EXPECT_EQ(c.auroc_confidence, 0);
-}
-
-TEST(evaluate_calibration, a_certain_model_that_is_always_wrong_has_the_greatest_error_and_no_ranking) {
-  const std::vector<Judged> responses(5, Judged{false, 0, 1});
-  const Calibration c = calibrate(responses);
-  EXPECT_EQ(c.ece, 1);
-  EXPECT_TRUE(std::isnan(c.auroc_logprob));
-  EXPECT_TRUE(std::isnan(c.auroc_confidence));
-}
-
-TEST(evaluate_calibration, numbers_that_were_not_measured_are_left_out) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<Judged> responses = {{true, -0.1, kNone}, {false, -0.5, kNone}, {true, kNone, kNone}};
-  const Calibration c = calibrate(responses);
-  EXPECT_EQ(c.auroc_logprob, 1);
-  EXPECT_TRUE(std::isnan(c.auroc_confidence));
-  EXPECT_TRUE(std::isnan(calibrate({}).ece));
 }
 
 }  // namespace ucas

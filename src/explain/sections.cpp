@@ -43,13 +43,6 @@ Lines sampling(const TrainConfig& c) {
   if (!r.stop.empty()) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
   }
-  if (r.carry_over && r.stop_early) {
-    lines.push_back({"carry-over", "", "prompts that were aborted come first in the next step, sampled by its policy"});
-  } else if (r.carry_over) {
-    lines.push_back({"carry-over", "",
-                     "prompts that passed beyond what a step trains on come first in the next one; pi_old of these is "
-                     "the policy that sampled them, one step older. What that step has no room for is dropped"});
-  }
   if (r.sampling().truncates()) {
     lines.push_back({"truncation", "",
                      "responses come from the renormalised rest of the distribution; pi, pi_old and every ratio below "
@@ -154,8 +147,7 @@ Lines selection_of_prompts(const TrainConfig& c) {
                 rule.max_gen_batches > 0 ? rule.train_short ? ", then with those there are" : ", then stop" : "");
   }
   if (rule.order == KeepOrder::prefer) until += "; those that pass come first, others fill up";
-  const bool early = c.rollout.stop_early;
-  lines.push_back({"per step", "", str(until, early ? "; the rest is aborted" : "; the rest is dropped")});
+  lines.push_back({"per step", "", until + "; the rest is dropped"});
   return lines;
 }
 

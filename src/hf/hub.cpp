@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "base/error.h"
@@ -17,7 +18,7 @@ namespace ucas {
 
 namespace {
 
-constexpr std::string_view kScheme = "hf://", kDataSets = "datasets/";
+constexpr std::string_view kScheme = "hf://";
 constexpr int64_t kRefLimit = 256;
 constexpr size_t kMostFiles = 100'000;
 constexpr int kDeepest = 8;
@@ -25,6 +26,16 @@ constexpr int kDeepest = 8;
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+std::string at_home(std::string path) {
+  const std::string home = variable("HOME");
+  return path == "~" || path.starts_with("~/") ? path.replace(0, 1, home.empty() ? "/tmp" : home) : path;
+}
+
+std::string user_cache() {
+  const std::string cache = variable("XDG_CACHE_HOME");
+  return at_home(cache.empty() ? "~/.cache" : cache);
 }
 
 struct HubName {
@@ -109,40 +120,22 @@ struct DataName {
 };
 
 DataName parse_data_name(const std::string& text) {
-  const auto expect = [&](bool good) {
-    if (!good)
-      throw Error(ErrorKind::usage, str(printable(text, 400),
-                                        ": expected hf://ORG/SET, hf://ORG/SET@REVISION, then perhaps /FOLDER or "
-                                        "/FILE, then perhaps :SPLIT, such as hf://openai/gsm8k/main:test"));
-  };
-  DataName data{.hub = {.data_set = true}};
-  std::string rest = text.substr(kScheme.size());
-  if (rest.starts_with(kDataSets)) rest.erase(0, kDataSets.size());
-  if (const size_t colon = rest.rfind(':'); colon != std::string::npos) {
-    data.split = rest.substr(colon + 1);
-    rest.resize(colon);
-    expect(!data.split.empty());
+  // Of a revision refs/pr/1 has slashes.
+  static const std::regex kForm(
+      "hf://(?:datasets/)?([^/@:]+/[^/@:]+)(?:@(refs/[^/:]+/[^/:]+|[^/:]+))?(?:/([^:]*))?(?::([^:]+))?");
+  std::smatch part;
+  bool good = text.size() < 1000 && std::regex_match(text, part, kForm) && is_hub_repository(part.str(1)) &&
+              (part.str(2).empty() || is_revision(part.str(2)));
+  DataName data;
+  if (good) data = {{true, part.str(1), part.str(2)}, part.str(3), part.str(4)};
+  if (data.path.ends_with('/')) data.path.pop_back();
+  for (const std::string& folder : split(data.path, '/')) {
+    good = good && (data.path.empty() || (!folder.empty() && folder != "." && folder != ".."));
   }
-  std::vector<std::string> parts = split(rest, '/');
-  expect(parts.size() >= 2);
-  size_t next = 2;
-  if (const size_t at = parts[1].find('@'); at != std::string::npos) {
-    data.hub.revision = parts[1].substr(at + 1);
-    parts[1].resize(at);
-    if (data.hub.revision == "refs" && parts.size() >= 4) {  // refs/pr/1, refs/convert/parquet
-      data.hub.revision = str("refs/", parts[2], "/", parts[3]);
-      next = 4;
-    }
-    expect(is_revision(data.hub.revision));
-  }
-  data.hub.name = str(parts[0], "/", parts[1]);
-  expect(is_hub_repository(data.hub.name));
-  for (; next < parts.size(); ++next) {
-    if (next + 1 == parts.size() && parts[next].empty()) break;
-    expect(!parts[next].empty() && parts[next] != "." && parts[next] != "..");
-    data.path = data.path.empty() ? parts[next] : path_join(data.path, parts[next]);
-  }
-  return data;
+  if (good) return data;
+  throw Error(ErrorKind::usage, str(printable(text, 400),
+                                    ": expected hf://ORG/SET, hf://ORG/SET@REVISION, then perhaps /FOLDER or "
+                                    "/FILE, then perhaps :SPLIT, such as hf://openai/gsm8k/main:test"));
 }
 
 bool is_data_file(const std::string& path) {
@@ -154,17 +147,19 @@ bool is_data_file(const std::string& path) {
                              [&](const char* ending) { return plain.ends_with(ending); });
 }
 
-// Paths of the data files below a folder, relative to it; hidden ones are none.
-void list_files(const std::string& folder, const std::string& below, int depth, std::vector<std::string>& out) {
-  for (const std::string& name : list_directory(path_join(folder, below))) {
-    const std::string path = below.empty() ? name : path_join(below, name);
-    if (name.starts_with(".") || out.size() >= kMostFiles) continue;
-    if (is_directory(path_join(folder, path))) {
-      if (depth < kDeepest) list_files(folder, path, depth + 1, out);
-    } else if (is_data_file(path)) {
-      out.push_back(path);
-    }
+// Paths of the data files below a folder of a snapshot, relative to that; hidden ones are none.
+std::vector<std::string> list_files(const std::string& snapshot, const std::string& folder) {
+  std::vector<std::string> files;
+  for (auto at = std::filesystem::recursive_directory_iterator(
+           path_join(snapshot, folder), std::filesystem::directory_options::skip_permission_denied);
+       at != end(at); ++at) {
+    const bool hidden = at->path().filename().string().starts_with(".");
+    if (at->is_directory() && (hidden || at.depth() == kDeepest)) at.disable_recursion_pending();
+    const std::string path = at->path().lexically_relative(snapshot).string();
+    if (!hidden && !at->is_directory() && is_data_file(path) && files.size() < kMostFiles) files.push_back(path);
   }
+  std::ranges::sort(files);
+  return files;
 }
 
 bool has_word(const std::string& path, std::string_view word) {
@@ -215,7 +210,7 @@ std::vector<std::string> files_of_data(const std::string& text, OptionNames what
   if (exists(below) && !is_directory(below)) {
     files = {data.path};
   } else {
-    if (is_directory(below)) list_files(snapshot, data.path, 0, all);
+    if (is_directory(below)) all = list_files(snapshot, data.path);
     if (all.empty())
       data.hub.refuse(ErrorKind::path,
                       str("no data file (.parquet, .jsonl, .json, .csv, .tsv) in ", printable(below, 400)));
@@ -257,13 +252,9 @@ class HubResolver final : public Fields {
 }  // namespace
 
 std::string hub_cache() {
-  const auto at_home = [](std::string path) {
-    return path == "~" || path.starts_with("~/") ? path.replace(0, 1, variable("HOME")) : path;
-  };
   if (const std::string place = variable("HF_HUB_CACHE"); !place.empty()) return at_home(place);
   if (const std::string home = variable("HF_HOME"); !home.empty()) return path_join(at_home(home), "hub");
-  const std::string cache = variable("XDG_CACHE_HOME");
-  return path_join(at_home(cache.empty() ? "~/.cache" : cache), "huggingface/hub");
+  return path_join(user_cache(), "huggingface/hub");
 }
 
 bool is_hub_name(const std::string& name) {
@@ -332,14 +323,6 @@ namespace {
 
 constexpr std::string_view kGenerated = "rg:";
 constexpr const char* kFolder = "ucas/reasoning_gym";
-
-std::string user_cache() {
-  for (const auto& [name, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
-    const char* place = std::getenv(name);
-    if (place != nullptr && *place != '\0') return path_join(place, below);
-  }
-  return "/tmp";
-}
 
 }  // namespace
 

@@ -22,9 +22,9 @@ constexpr const char *kFullLayer = "full_attention", *kSlidingLayer = "sliding_a
 constexpr int64_t kUsualWindow = 4096, kUsualPattern = 6, kUsualQueryScalar = 256;
 
 const Family& read_family(const ConfigReader& config) {
-  auto type = config.text("model_type");
+  auto type = config.word("model_type");
   if (!type)
-    throw Error(ErrorKind::config, str(config.where(), ": model_type is missing; expected one of ", family_names()));
+    throw Error(ErrorKind::config, str(config.place(), ": model_type is missing; expected one of ", family_names()));
   const Family* family = find_family(*type);
   if (family == nullptr) {
     std::string what;
@@ -56,7 +56,7 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
     config.refuse(ErrorKind::unsupported, "auto_map", "a checkpoint that brings its own code is never run");
   const char* gate = gate_name(family.block);
   for (const char* key : {"hidden_act", "hidden_activation"}) {
-    auto act = config.text(key);
+    auto act = config.word(key);
     if (act && *act != gate)
       config.refuse(ErrorKind::unsupported, key,
                     str("of model_type \"", family.model_type, "\" ucas runs \"", gate, "\" only"));
@@ -64,18 +64,18 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
   for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"})
     if (config.find(key) != nullptr)
       config.refuse(ErrorKind::unsupported, key, "logits under a soft cap are not supported; null is none");
-  if (config.boolean("use_bidirectional_attention", false))
+  if (config.truth_or("use_bidirectional_attention", false))
     config.refuse(ErrorKind::unsupported, "use_bidirectional_attention", "a token sees those before it only");
-  if (auto part = config.number("partial_rotary_factor", 0); part && *part != 1)
+  if (auto part = config.real("partial_rotary_factor", 0); part && *part != 1)
     config.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
   if (config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
     config.refuse(ErrorKind::unsupported, "pretraining_tp",
                   "products in slices are not supported; 1 is the same model");
-  if (config.boolean("use_mrope", false))
+  if (config.truth_or("use_mrope", false))
     config.refuse(ErrorKind::unsupported, "use_mrope", "positions in several dimensions are of multimodal models");
   if (family.block.qkv_bias) return;  // has the key in no version
   for (const char* key : {"attention_bias", "mlp_bias"})
-    if (config.boolean(key, false)) config.refuse(ErrorKind::unsupported, key, "a bias there is not supported");
+    if (config.truth_or(key, false)) config.refuse(ErrorKind::unsupported, key, "a bias there is not supported");
 }
 
 // Which layers slide: those of layer_types, else, in files of Qwen, those from max_window_layers on, and in those of
@@ -102,7 +102,7 @@ std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& 
 
 // What is said of a window must make sense even where it is not in use.
 void read_windows(const ConfigReader& config, ModelConfig& c) {
-  const int64_t usual = config.has("sliding_window") ? 0 : kUsualWindow;  // null: none
+  const int64_t usual = config.says("sliding_window") ? 0 : kUsualWindow;  // null: none
   const int64_t window = config.integer("sliding_window", 1, int64_t{1} << 40).value_or(usual);
   std::vector<bool> slides = sliding_layers(config, c);
   switch (c.family->block.window) {
@@ -117,7 +117,7 @@ void read_windows(const ConfigReader& config, ModelConfig& c) {
       slides.assign(slides.size(), true);
       break;
     case Window::by_layer:
-      if (!config.boolean("use_sliding_window", false)) return;
+      if (!config.truth_or("use_sliding_window", false)) return;
       break;
     case Window::pattern:
       if (window == 0 && std::count(slides.begin(), slides.end(), true) > 0)
@@ -162,20 +162,20 @@ void write_windows(const ModelConfig& c, OrderedJson& json) {
 }
 
 void read_shape(const ConfigReader& config, ModelConfig& c) {
-  c.hidden_size = config.required("hidden_size", 1, 65536);
-  c.num_hidden_layers = config.required("num_hidden_layers", 1, 1024);
-  c.num_attention_heads = config.required("num_attention_heads", 1, 1024);
+  c.hidden_size = config.whole("hidden_size", 1, 65536);
+  c.num_hidden_layers = config.whole("num_hidden_layers", 1, 1024);
+  c.num_attention_heads = config.whole("num_attention_heads", 1, 1024);
   const bool usual_heads =
-      !config.has("num_key_value_heads") && c.family->kv_heads > 0;  // null: as many as query heads
+      !config.says("num_key_value_heads") && c.family->kv_heads > 0;  // null: as many as query heads
   c.num_key_value_heads =
       config.integer("num_key_value_heads", 1, 1024).value_or(usual_heads ? c.family->kv_heads : c.num_attention_heads);
-  c.intermediate_size = config.required("intermediate_size", 1, int64_t{1} << 20);
-  c.vocab_size = config.required("vocab_size", 2, int64_t{1} << 24);
+  c.intermediate_size = config.whole("intermediate_size", 1, int64_t{1} << 20);
+  c.vocab_size = config.whole("vocab_size", 2, int64_t{1} << 24);
   c.max_position_embeddings =
       config.integer("max_position_embeddings", 1, int64_t{1} << 30).value_or(c.family->positions);
   if (c.num_attention_heads % c.num_key_value_heads != 0 && usual_heads)
     throw Error(ErrorKind::config,
-                str(config.where(), ": num_key_value_heads is missing; it would be ", c.num_key_value_heads,
+                str(config.place(), ": num_key_value_heads is missing; it would be ", c.num_key_value_heads,
                     ", which must divide num_attention_heads = ", c.num_attention_heads));
   if (c.num_attention_heads % c.num_key_value_heads != 0)
     config.refuse(ErrorKind::config, "num_key_value_heads",
@@ -187,15 +187,15 @@ void read_shape(const ConfigReader& config, ModelConfig& c) {
   c.head_dim = head_dim.value_or(c.hidden_size / c.num_attention_heads);
   if (c.head_dim % 2 != 0)
     throw Error(ErrorKind::config,
-                str(config.where(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
+                str(config.place(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
 }
 
 // null is none; what a file leaves out is the family's.
 void read_ids(const ConfigReader& config, ModelConfig& c) {
-  config.ids("eos_token_id", c.vocab_size, c.eos_token_id);
-  if (!config.has("eos_token_id") && c.family->eos >= 0) c.eos_token_id = {c.family->eos};
+  config.add_ids("eos_token_id", c.vocab_size, c.eos_token_id);
+  if (!config.says("eos_token_id") && c.family->eos >= 0) c.eos_token_id = {c.family->eos};
   const auto id = [&](const char* key, int32_t usual) {
-    return config.integer(key, 0, c.vocab_size - 1).value_or(config.has(key) ? -1 : usual);
+    return config.integer(key, 0, c.vocab_size - 1).value_or(config.says(key) ? -1 : usual);
   };
   c.bos_token_id = id("bos_token_id", c.family->bos);
   c.pad_token_id = id("pad_token_id", c.family->pad);
@@ -206,7 +206,7 @@ void read_generation_config(const std::string& directory, ModelConfig& c) {
   if (!exists(path)) return;
   Json json = read_config_json(path, kConfigLimit);
   ConfigReader reader(json, path);
-  reader.ids("eos_token_id", c.vocab_size, c.eos_token_id);
+  reader.add_ids("eos_token_id", c.vocab_size, c.eos_token_id);
   if (c.bos_token_id < 0) c.bos_token_id = reader.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
   if (c.pad_token_id < 0) c.pad_token_id = reader.integer("pad_token_id", 0, c.vocab_size - 1).value_or(-1);
 }
@@ -255,8 +255,8 @@ ModelConfig read_model_config_file(const std::string& path) {
   if (c.family->block.query_scalar)
     c.query_pre_attn_scalar = config.integer("query_pre_attn_scalar", 1, int64_t{1} << 30).value_or(kUsualQueryScalar);
   c.rms_norm_eps = config.positive("rms_norm_eps").value_or(1e-6);
-  c.tie_word_embeddings = config.boolean("tie_word_embeddings", c.family->tied);
-  c.torch_dtype = config.text("dtype").value_or(config.text("torch_dtype").value_or("float32"));
+  c.tie_word_embeddings = config.truth_or("tie_word_embeddings", c.family->tied);
+  c.torch_dtype = config.word("dtype").value_or(config.word("torch_dtype").value_or("float32"));
   if (c.torch_dtype != "float32" && c.torch_dtype != "float16" && c.torch_dtype != "bfloat16")
     config.refuse(ErrorKind::unsupported, config.find("dtype") != nullptr ? "dtype" : "torch_dtype",
                   "expected float32, float16 or bfloat16");

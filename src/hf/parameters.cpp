@@ -32,6 +32,18 @@ int64_t layers_in(const StoredByName& stored) {
   return static_cast<int64_t>(layers.size());
 }
 
+// torch.compile, data parallelism and models of several modalities put a name before every tensor's.
+void refuse_wrapped(const StoredByName& stored, const std::string& directory) {
+  for (const char* prefix : {"_orig_mod.", "module.", "language_model.", "model.language_model."}) {
+    const auto found = stored.lower_bound(prefix);
+    if (found == stored.end() || !found->first.starts_with(prefix)) continue;
+    throw Error(ErrorKind::unexpected_tensor,
+                str(directory, ": tensor ", printable(found->first), ": its name begins with \"", prefix,
+                    "\", as of a model inside of another; expected model.embed_tokens.weight and so on: save the inner "
+                    "model, or rename the tensors"));
+  }
+}
+
 void check_one(const StoredByName& stored, const std::string& name, const std::vector<int64_t>& shape,
                const std::string& directory, const char* asked_by, ErrorKind kind) {
   const auto found = stored.find(name);
@@ -71,6 +83,7 @@ StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& d
 }
 
 void check_parameters(const ModelConfig& config, const StoredByName& stored, const std::string& directory) {
+  refuse_wrapped(stored, directory);
   if (const int64_t layers = layers_in(stored); layers != config.num_hidden_layers) {
     throw Error(ErrorKind::config, str(directory, ": config.json says num_hidden_layers = ", config.num_hidden_layers,
                                        ", the files hold tensors of ", layers, " layers (", kLayers, "N)"));

@@ -53,7 +53,7 @@ void require_off(const ConfigReader& config, const char* key) {
 std::vector<std::string> module_names(const ConfigReader& config, const char* key) {
   if (!is_given(config, key)) return {};
   const bool one = config.find(key)->is_string();
-  std::vector<std::string> names = config.names(key);
+  std::vector<std::string> names = config.texts_or_text(key);
   if (!one) std::ranges::sort(names);
   return names;
 }
@@ -78,7 +78,7 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   if (!exists(path)) return std::nullopt;
   const Json json = read_config_json(path, kPeftLimit);
   const ConfigReader config(json, path);
-  if (config.text("peft_type").value_or("") != "LORA")
+  if (config.word("peft_type").value_or("") != "LORA")
     config.refuse(ErrorKind::unsupported, "peft_type", "ucas reads \"LORA\" only");
   for (const char* key :
        {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform",
@@ -94,7 +94,7 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   adapter.lora.rank = static_cast<int64_t>(rank);
   adapter.lora.alpha = config.positive("lora_alpha").value_or(8);
   // Rank-stabilised: alpha / sqrt(rank).
-  if (config.boolean("use_rslora", false)) adapter.lora.alpha *= std::sqrt(rank);
+  if (config.truth_or("use_rslora", false)) adapter.lora.alpha *= std::sqrt(rank);
   if (!std::isfinite(static_cast<float>(adapter.lora.alpha))) {
     config.refuse(ErrorKind::config, "lora_alpha", "expected a number that 32 bits can hold");
   }
@@ -113,7 +113,7 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
     if (!dropout->is_number() || !(adapter.dropout >= 0 && adapter.dropout < 1))
       config.refuse(ErrorKind::config, "lora_dropout", "expected a number from 0 to below 1");
   }
-  adapter.ties = config.boolean("ensure_weight_tying", false);
+  adapter.ties = config.truth_or("ensure_weight_tying", false);
   adapter.base = base_directory(directory);
   return adapter;
 }

@@ -18,46 +18,35 @@ namespace {
 constexpr int64_t kMostPositions = int64_t{1} << 30;
 constexpr double kLocalTheta = 10000;  // of transformers, where the file has none
 
-std::string kinds() {
-  auto words = names(RopeKind{});
-  return join(std::vector<std::string>(words.begin(), words.end()), ", ");
-}
-
 // transformers takes "type" where there is no "rope_type", and both may be there.
 RopeKind read_kind(const ConfigReader& rope) {
-  auto kind = rope.text("rope_type"), old = rope.text("type");
+  auto kind = rope.word("rope_type"), old = rope.word("type");
   if (kind && old && *kind != *old)
     rope.refuse(ErrorKind::config, "type", str("contradicts rope_type = \"", *kind, "\""));
   const auto words = names(RopeKind{});
   auto word = std::find(words.begin(), words.end(), kind.value_or(old.value_or("default")));
   if (word == words.end())
-    rope.refuse(ErrorKind::unsupported, kind ? "rope_type" : "type", str("ucas runs ", kinds(), " only"));
+    rope.refuse(ErrorKind::unsupported, kind ? "rope_type" : "type",
+                str("ucas runs ", join({words.begin(), words.end()}, ", "), " only"));
   return static_cast<RopeKind>(word - words.begin());
 }
 
-std::vector<std::string> keys_of(RopeKind kind) {
-  switch (kind) {
-    case RopeKind::plain:
-      return {};
-    case RopeKind::linear:
-      return {"factor"};
-    case RopeKind::dynamic:
-      return {"factor", "original_max_position_embeddings"};
-    case RopeKind::yarn:
-      return {"factor",         "original_max_position_embeddings",
-              "beta_fast",      "beta_slow",
-              "truncate",       "mscale",
-              "mscale_all_dim", "attention_factor"};
-    case RopeKind::llama3:
-      return {"factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"};
-  }
-  return {};
+// Keys of each kind, in their order.
+constexpr const char* kKeysOf[] = {"", "factor", "factor original_max_position_embeddings",
+                                   "factor original_max_position_embeddings beta_fast beta_slow truncate mscale "
+                                   "mscale_all_dim attention_factor",
+                                   "factor original_max_position_embeddings low_freq_factor high_freq_factor"};
+
+double required(const ConfigReader& rope, const char* key) {
+  const std::optional<double> value = rope.positive(key);
+  if (!value) rope.JsonObject::refuse(key, "a finite number above 0");
+  return *value;
 }
 
 // A key that is passed over could be one that changes every angle.
 void refuse_foreign_keys(const ConfigReader& rope, RopeKind kind) {
-  const std::vector<std::string> known = keys_of(kind);
-  for (const auto& [key, value] : rope.object().items()) {
+  const std::vector<std::string> known = split(kKeysOf[static_cast<size_t>(kind)], ' ');
+  for (const auto& [key, value] : rope.json().items()) {
     const bool common = key == "rope_theta" || key == "rope_type" || key == "type" || key == "partial_rotary_factor";
     if (value.is_null() || common || std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (key == "attn_factor") {
@@ -65,15 +54,15 @@ void refuse_foreign_keys(const ConfigReader& rope, RopeKind kind) {
                   "transformers does not read it, others multiply by it; write the scale of cosines and sines as "
                   "attention_factor, or remove it to run as transformers does");
     }
-    throw Error(ErrorKind::unsupported, str(rope.where(), ": ", printable(key), " has no meaning for rope_type \"",
+    throw Error(ErrorKind::unsupported, str(rope.place(), ": ", printable(key), " has no meaning for rope_type \"",
                                             word_of(kind), "\"; remove it if it has none for this model"));
   }
-  if (auto part = rope.number("partial_rotary_factor", 0); part && *part != 1)
+  if (auto part = rope.real("partial_rotary_factor", 0); part && *part != 1)
     rope.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
 }
 
 void read_stretch(const ConfigReader& rope, int64_t positions, RopeConfig& out) {
-  out.factor = rope.required_positive("factor");
+  out.factor = required(rope, "factor");
   if (out.factor < 1) rope.refuse(ErrorKind::config, "factor", "expected at least 1");
   if (out.kind == RopeKind::linear) return;
   out.original_max_position_embeddings =
@@ -85,8 +74,8 @@ void read_stretch(const ConfigReader& rope, int64_t positions, RopeConfig& out) 
 }
 
 void read_llama3(const ConfigReader& rope, RopeConfig& out) {
-  out.low_freq_factor = rope.required_positive("low_freq_factor");
-  out.high_freq_factor = rope.required_positive("high_freq_factor");
+  out.low_freq_factor = required(rope, "low_freq_factor");
+  out.high_freq_factor = required(rope, "high_freq_factor");
   if (out.high_freq_factor <= out.low_freq_factor)
     rope.refuse(ErrorKind::config, "high_freq_factor",
                 str("expected more than low_freq_factor = ", out.low_freq_factor));
@@ -97,10 +86,10 @@ void read_yarn(const ConfigReader& rope, RopeConfig& out) {
   out.beta_slow = rope.positive("beta_slow").value_or(1);
   if (out.beta_fast < out.beta_slow)
     rope.refuse(ErrorKind::config, "beta_fast", str("expected no less than beta_slow = ", out.beta_slow));
-  out.truncate = rope.boolean("truncate", true);
+  out.truncate = rope.truth_or("truncate", true);
   out.attention_factor = rope.positive("attention_factor");
-  out.mscale = rope.number("mscale", 0);
-  out.mscale_all_dim = rope.number("mscale_all_dim", 0);
+  out.mscale = rope.real("mscale", 0);
+  out.mscale_all_dim = rope.real("mscale_all_dim", 0);
 }
 
 // One of the two objects; `theta` is that of the file's top.
@@ -119,10 +108,10 @@ RopeConfig read_object(const ConfigReader& rope, double theta, int64_t positions
 void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_t head_dim) {
   if (rope.kind == RopeKind::yarn && rope.theta <= 1)
     throw Error(ErrorKind::config,
-                str(config.where(), ": rope_theta = ", rope.theta, ": rope_type \"yarn\" needs more than 1"));
+                str(config.place(), ": rope_theta = ", rope.theta, ": rope_type \"yarn\" needs more than 1"));
   if (rope.kind == RopeKind::dynamic && head_dim <= 2)
     throw Error(ErrorKind::config,
-                str(config.where(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
+                str(config.place(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
 }
 
 // Where the angles of one kind of layer stand: the key of their base at the file's top, and objects of both spellings.
@@ -138,11 +127,11 @@ RopeConfig read_one(const ConfigReader& config, const RopeKeys& keys, int64_t po
   std::string from;
   for (const auto& [path, object] : keys.objects) {
     if (object == nullptr || (object->is_object() && object->empty())) continue;
-    RopeConfig found = read_object(ConfigReader(*object, str(config.where(), ": ", path)), theta, positions);
-    if (config.has(keys.theta) && found.theta != theta)
+    RopeConfig found = read_object(ConfigReader(*object, str(config.place(), ": ", path)), theta, positions);
+    if (config.says(keys.theta) && found.theta != theta)
       config.refuse(ErrorKind::config, keys.theta, str("contradicts ", path, ".rope_theta = ", found.theta));
     if (!from.empty() && found != rope)
-      throw Error(ErrorKind::config, str(config.where(), ": ", path, " = ", printable(object->dump(), 80),
+      throw Error(ErrorKind::config, str(config.place(), ": ", path, " = ", printable(object->dump(), 80),
                                          ": contradicts ", from, "; they are two spellings of one thing"));
     rope = found;
     from = path;
@@ -163,10 +152,10 @@ constexpr const char *kFull = "full_attention", *kSliding = "sliding_attention";
 const Json* of_layers(const ConfigReader& config, const char* kind) {
   const Json* object = config.find("rope_parameters");
   if (object == nullptr) return nullptr;
-  const ConfigReader both(*object, str(config.where(), ": rope_parameters"));
+  const ConfigReader both(*object, str(config.place(), ": rope_parameters"));
   for (const auto& [key, value] : object->items())
     if (key != kFull && key != kSliding)
-      throw Error(ErrorKind::unsupported, str(both.where(), ": ", printable(key), ": expected ", kFull, " and ",
+      throw Error(ErrorKind::unsupported, str(both.place(), ": ", printable(key), ": expected ", kFull, " and ",
                                               kSliding, " only, an object for each kind of layer"));
   return both.find(kind);
 }

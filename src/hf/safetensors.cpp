@@ -295,8 +295,8 @@ std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
   std::vector<StoredTensor> tensors;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      bool strings = entry.is_object() &&
-                     std::all_of(entry.begin(), entry.end(), [](const Json& value) { return value.is_string(); });
+      bool strings = entry.is_null() || entry.is_object();
+      strings = strings && std::all_of(entry.begin(), entry.end(), [](const Json& value) { return value.is_string(); });
       if (!strings) throw Error(ErrorKind::header_json, str(path, ": __metadata__ must map strings to strings"));
       continue;
     }

@@ -86,6 +86,11 @@ TEST_F(Safetensors, a_hostile_header_is_refused_with_its_class) {
   EXPECT_EQ(read_safetensors_header(path())[0].elements(), 0) << "zero times huge is empty";
 }
 
+TEST_F(Safetensors, metadata_may_be_null) {
+  write_raw(file_of(R"({"__metadata__":null,"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  EXPECT_EQ(read_safetensors_header(path()).size(), 1u);
+}
+
 TEST_F(Safetensors, only_plain_files_are_opened) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   try {

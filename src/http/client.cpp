@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <regex>
 #include <thread>
 
 #include "base/error.h"
@@ -59,44 +60,26 @@ std::string Url::text() const {
 bool is_url(const std::string& text) { return text.starts_with("http://") || text.starts_with("https://"); }
 
 Url parse_url(const std::string& text) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorKind::usage,
-                str(printable(text, 200), ": ", what, "; expected http://HOST:PORT/v1 or https://HOST/v1"));
-  };
-  Url url;
-  url.tls = text.starts_with("https://");
-  if (!is_url(text)) refuse("no address of a server");
-  std::string rest = text.substr(url.tls ? 8 : 7);
-  const size_t slash = rest.find('/');
-  if (slash != std::string::npos) url.path = rest.substr(slash);
-  rest = rest.substr(0, slash);
-  while (url.path.ends_with('/')) url.path.pop_back();
-  if (url.path.find_first_of("?# ") != std::string::npos) refuse("a path with ?, # or a blank");
-  if (rest.find('@') != std::string::npos) {
+  const std::string authority = text.substr(0, text.find('/', std::min(text.size(), text.find("://") + 3)));
+  if (is_url(text) && authority.find('@') != std::string::npos) {
     throw Error(ErrorKind::usage,
                 "the address of a server holds a user name or password, which would end in files and logs; "
                 "put the key into UCAS_API_KEY or OPENAI_API_KEY");
   }
-  size_t colon = rest.rfind(':');
-  if (rest.starts_with('[')) {  // IPv6
-    const size_t end = rest.find(']');
-    if (end == std::string::npos) refuse("\"[\" without \"]\"");
-    url.host = rest.substr(1, end - 1);
-    colon = end + 1 < rest.size() ? end + 1 : std::string::npos;
-    if (colon != std::string::npos && rest[colon] != ':') refuse("no port after \"]\"");
-  } else {
-    url.host = rest.substr(0, colon);
+  static const std::regex kForm(R"((https?)://(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]/:?# ]+))(?::([0-9]{1,5}))?(/[^?# ]*)?)");
+  std::smatch part;
+  const bool good = text.size() < 2000 && std::regex_match(text, part, kForm);
+  Url url;
+  if (good) {
+    url = {part.str(1) == "https", part.str(2) + part.str(3), 0, part.str(5)};
+    url.port = part[4].matched ? std::stoll(part.str(4)) : url.tls ? 443 : 80;
+    while (url.path.ends_with('/')) url.path.pop_back();
   }
-  url.port = url.tls ? 443 : 80;
-  if (colon != std::string::npos) {
-    const std::string digits = rest.substr(colon + 1);
-    if (digits.empty() || digits.size() > 5 || digits.find_first_not_of("0123456789") != std::string::npos) {
-      refuse("no port after the colon");
-    }
-    url.port = std::stoll(digits);
+  if (url.port < 1 || url.port > 65535) {
+    throw Error(ErrorKind::usage, str(printable(text, 200),
+                                      ": no address of a server; expected http://HOST:PORT/v1 or "
+                                      "https://HOST/v1"));
   }
-  if (url.host.empty()) refuse("no host");
-  if (url.port < 1 || url.port > 65535) refuse("no such port");
   return url;
 }
 

@@ -9,7 +9,9 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <tuple>
 
+#include "base/error.h"
 #include "base/process/listener.h"
 #include "base/str.h"
 
@@ -41,6 +43,17 @@ class RawServer {
 
 bool say(int connection, const std::string& text) {
   return ::send(connection, text.data(), text.size(), MSG_NOSIGNAL) == std::ssize(text);
+}
+
+TEST(http_client, an_address_has_a_host_a_port_and_a_path_and_nothing_else) {
+  const Url url = parse_url("https://[::1]:8443/v1/");
+  EXPECT_EQ(std::tie(url.tls, url.host, url.port, url.path), std::tuple(true, "::1", 8443, "/v1"));
+  EXPECT_EQ(url.text(), "https://[::1]:8443/v1");
+  EXPECT_EQ(parse_url("http://host").text(), "http://host");
+  for (const char* text : {"ftp://x", "http://", "http://:80", "http://a:0", "http://a:99999", "http://a:b",
+                           "http://[::1", "http://a/?x", "http://a/b c", "http://me:secret@a"}) {
+    EXPECT_THROW(parse_url(text), Error) << text;
+  }
 }
 
 TEST(http_client, a_reply_of_a_byte_now_and_then_ends_with_the_time_of_a_whole_one) {

@@ -1,6 +1,6 @@
 // The bytes of one connection to the server, read and written with limits of time, and of the size of a request's head:
-// the library itself reads heads of any size, for as long as one byte follows another. The frames of a chunked body are
-// checked as they pass. For the files of this folder alone.
+// the library itself reads heads of any size, for as long as one byte follows another. For the files of this folder
+// alone.
 #pragma once
 
 #include <poll.h>
@@ -34,7 +34,6 @@ class Connection final : public httplib::Stream {
     head_bytes_ = head_lines_ = line_ = 0;
     last_ = '\0';
     in_head_ = true;
-    frame_ = Frame::none;
     for (int left = seconds * 1000; left > 0 && !ended(); left -= kLookMilliseconds) {
       if (at_ < filled_ || ready(POLLIN, kLookMilliseconds)) {
         give_time(kHeadSeconds);
@@ -45,11 +44,6 @@ class Connection final : public httplib::Stream {
   }
   bool head_is_too_large() const { return too_large_; }
   bool is_too_slow() const { return too_slow_; }
-  // The body that follows comes in chunks.
-  void expect_chunks() {
-    frame_ = Frame::size;
-    digits_ = extension_ = left_ = 0;
-  }
   // From now on, for what is read next.
   void give_time(int seconds) { deadline_ = Clock::now() + std::chrono::seconds(seconds); }
   // What is left of the request is not read, so nothing can follow it on this connection.
@@ -79,12 +73,7 @@ class Connection final : public httplib::Stream {
       if (!in_head_) deadline_ += std::chrono::microseconds(n * 1'000'000 / kBytesPerSecond);
     }
     size = std::min(size, filled_ - at_);
-    if (in_head_) {
-      size = count_head(size);
-    } else if (frame_ != Frame::none && !follows_frames(size)) {
-      malformed_ = true;
-      return -1;
-    }
+    if (in_head_) size = count_head(size);
     if (too_large_) return -1;
     std::memcpy(out, buffer_ + at_, size);
     at_ += size;
@@ -116,10 +105,7 @@ class Connection final : public httplib::Stream {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int kLookMilliseconds = 50, kThrownMilliseconds = 500, kThrownSeconds = 2;
-  static constexpr size_t kThrownBytes = size_t{16} << 20, kSizeDigits = 8, kExtensionBytes = 256;
-  // Of a chunked body, what the next byte belongs to: "1f;name=value\r\n", 31 bytes, "\r\n", .., "0\r\n\r\n".
-  enum class Frame { none, size, extension, size_end, bytes, bytes_return, bytes_end, last_return, last_end };
-
+  static constexpr size_t kThrownBytes = size_t{16} << 20;
   int milliseconds_left() const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
     return static_cast<int>(std::clamp<int64_t>(left, 0, int64_t{1} << 30));
@@ -140,51 +126,6 @@ class Connection final : public httplib::Stream {
     at_ = 0;
     filled_ = n > 0 ? static_cast<size_t>(n) : 0;
     return n;
-  }
-
-  bool follows_frames(size_t size) {
-    for (size_t i = 0; i < size; ++i) {
-      if (frame_ == Frame::bytes && left_ > 1) {
-        const size_t passed = std::min(left_ - 1, size - i);
-        left_ -= passed;
-        i += passed - 1;
-      } else if (!follows_frame(buffer_[at_ + i])) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  bool follows_frame(char c) {
-    const auto step = [&](bool expected, Frame next) {
-      frame_ = next;
-      return expected;
-    };
-    switch (frame_) {
-      case Frame::size:
-        if (std::isxdigit(static_cast<unsigned char>(c)) != 0) {
-          const int digit = std::isdigit(static_cast<unsigned char>(c)) != 0 ? c - '0' : (c | 0x20) - 'a' + 10;
-          left_ = left_ * 16 + static_cast<size_t>(digit);
-          return ++digits_ <= kSizeDigits;
-        }
-        return step(digits_ > 0 && (c == '\r' || c == ';'), c == ';' ? Frame::extension : Frame::size_end);
-      case Frame::extension:
-        if (c == '\r') return step(true, Frame::size_end);
-        return ++extension_ <= kExtensionBytes && static_cast<unsigned char>(c) >= ' ';
-      case Frame::size_end:
-        return step(c == '\n', left_ > 0 ? Frame::bytes : Frame::last_return);
-      case Frame::bytes:  // the last of them
-        return step(true, Frame::bytes_return);
-      case Frame::bytes_return:
-        return step(c == '\r', Frame::bytes_end);
-      case Frame::bytes_end:
-        expect_chunks();
-        return c == '\n';
-      case Frame::last_return:
-        return step(c == '\r', Frame::last_end);
-      default:
-        return step(c == '\n', Frame::none);
-    }
   }
 
   // How many of the next bytes may be given: up to the end of the head, or of a line without its \r.
@@ -219,8 +160,6 @@ class Connection final : public httplib::Stream {
   size_t head_bytes_ = 0, head_lines_ = 0, line_ = 0;  // bytes of the line so far
   char last_ = '\0';                                   // byte of the head
   Clock::time_point deadline_;                         // of the head, or of what came of the body
-  Frame frame_ = Frame::none;
-  size_t left_ = 0, digits_ = 0, extension_ = 0;  // of a chunk: bytes; of its first line
 };
 
 }  // namespace ucas

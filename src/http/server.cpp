@@ -1,13 +1,11 @@
 #include "http/server.h"
 
-#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cctype>
 #include <chrono>
-#include <semaphore>
 #include <set>
 #include <thread>
 
@@ -20,13 +18,9 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kBodyLimit = size_t{64} << 20;  // bytes, unpacked
-constexpr int kIdle = 2;                         // seconds that a connection without a request is kept
-constexpr int kWaiting = 1024;                   // connections that the kernel keeps until one is free
-
-constexpr size_t kLargeBody = size_t{1} << 20, kTrimmedBody = size_t{64} << 10;  // bytes
-constexpr int kLargeAtOnce = 4, kPlaceSeconds = 30;
-std::counting_semaphore<kLargeAtOnce> large_bodies{kLargeAtOnce};
+constexpr size_t kBodyLimit = size_t{1} << 20;  // bytes
+constexpr int kIdle = 2;                        // seconds that a connection without a request is kept
+constexpr int kWaiting = 1024;                  // connections that the kernel keeps until one is free
 
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -99,44 +93,35 @@ namespace {
 
 httplib::Server::Handler called(HttpServer::Handler handler) {
   return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
-    HttpBody none;
+    std::string none;
     give(handler(none, headers_of(request)), response);
   };
 }
 
-// With the body, unpacked as it comes, up to the limit.
+// With the body, as long as the head says.
 httplib::Server::HandlerWithContentReader called_with_body(HttpServer::Handler handler) {
   return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
                                         const httplib::ContentReader& content) {
-    HttpBody body;
-    bool too_large = false, busy = false;
-    const bool whole = content([&](const char* bytes, size_t size) {
-      too_large = size > kBodyLimit - body.text().size();
-      busy = !too_large && !body.append({bytes, size});
-      return !too_large && !busy;
-    });
-    if (whole) return give(handler(body, headers_of(request)), response);
+    std::string body;
+    if (content([&](const char* bytes, size_t size) { return body.append(bytes, size), true; })) {
+      return give(handler(body, headers_of(request)), response);
+    }
     served->leave_rest();
-    if (too_large) response.status = 413;
-    if (busy) response.status = 503;
-    if (served->is_too_slow()) response.status = 408;
-    if (response.status < 400) response.status = 400;
+    response.status = served->is_too_slow() ? 408 : 400;
   };
 }
 
 // Of the headers alone: a status that refuses the request, or 0.
 int refused(const httplib::Request& request) {
   const size_t lengths = request.get_header_value_count("Content-Length");
-  const size_t encodings = request.get_header_value_count("Transfer-Encoding");
-  if (lengths + encodings > 1 || request.get_header_value_count("Authorization") > 1) return 400;
-  if (lengths + encodings == 0 && request.method == "POST") return 411;
-  if (encodings == 1 && lower_case(request.get_header_value("Transfer-Encoding")) != "chunked") return 501;
+  if (lengths > 1 || request.get_header_value_count("Authorization") > 1) return 400;
+  if (request.has_header("Transfer-Encoding") || (lengths == 0 && request.method == "POST")) return 411;
   if (lengths == 1) {
     const std::string text = request.get_header_value("Content-Length");
     if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return 400;
     if (text.size() > 9 || std::stoul(text) > kBodyLimit) return 413;
   }
-  return request.is_multipart_form_data() ? 415 : 0;
+  return request.is_multipart_form_data() || request.has_header("Content-Encoding") ? 415 : 0;
 }
 
 }  // namespace
@@ -150,7 +135,7 @@ struct HttpServer::Impl {
 
   // Before the body is read. What is refused here is not read any more.
   bool refuses(const httplib::Request& request, httplib::Response& response) {
-    const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+    const bool has_body = request.has_header("Content-Length");
     const bool gets = request.method == "GET" || request.method == "HEAD";
     std::optional<HttpAnswer> answer;
     if (const int status = refused(request); status != 0) {
@@ -163,29 +148,10 @@ struct HttpServer::Impl {
     if (!answer && !gets && request.method != "POST") answer = refusal(404);
     if (has_body && (answer || gets)) served->leave_rest();
     if (answer) give(std::move(*answer), response);
-    if (request.has_header("Transfer-Encoding")) served->expect_chunks();
     return answer.has_value();
   }
   HttpAnswer refusal(int status) const { return otherwise ? otherwise(status) : HttpAnswer{.status = status}; }
 };
-
-bool HttpBody::append(std::string_view bytes) {
-  if (!has_place_ && text_.size() + bytes.size() > kLargeBody) {
-    has_place_ = large_bodies.try_acquire_for(std::chrono::seconds(kPlaceSeconds));
-    if (!has_place_) return false;
-    served->give_time(Connection::kBodySeconds);
-  }
-  text_.append(bytes);
-  most_ = text_.size();
-  return true;
-}
-
-void HttpBody::drop() {
-  std::string().swap(text_);
-  if (most_ > kTrimmedBody) ::malloc_trim(0);
-  most_ = 0;
-  if (std::exchange(has_place_, false)) large_bodies.release();
-}
 
 HttpServer::HttpServer(int64_t connections) : impl_(std::make_unique<Impl>()) {
   httplib::Server& server = impl_->server;

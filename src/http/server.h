@@ -23,33 +23,15 @@ struct HttpAnswer {
   std::function<void(const WritePiece&)> pieces = {};  // the body, where it comes in pieces
 };
 
-// The body of a request. Of those that take much memory few are there at once: who has read one drops it.
-class HttpBody {
- public:
-  HttpBody() = default;
-  ~HttpBody() { drop(); }
-  HttpBody(const HttpBody&) = delete;
-  HttpBody& operator=(const HttpBody&) = delete;
-  const std::string& text() const { return text_; }
-  // More of it. False: others held their places for too long.
-  bool append(std::string_view bytes);
-  void drop();  // its memory goes back to the system, and so does what was made of it and freed
-
- private:
-  std::string text_;
-  size_t most_ = 0;  // bytes that it had
-  bool has_place_ = false;
-};
-
 class HttpServer {
  public:
   // `connections`: how many are served at once; further ones wait.
   explicit HttpServer(int64_t connections);
   ~HttpServer();
-  // A body of more than 64 MiB, unpacked where it is packed, is refused (413), and a head of more than 64 KiB or 128
-  // lines (431). So is what comes too slowly (408), has lines or chunks that HTTP does not know, no length, or two keys
-  // (400, 411): the connection is closed. Names of headers are in lower case.
-  using Handler = std::function<HttpAnswer(HttpBody& body, const HttpHeaders& headers)>;
+  // A body of more than 1 MiB is refused (413), a packed one (415), one in chunks (411), and a head of more than 64 KiB
+  // or 128 lines (431). So is what comes too slowly (408), has lines that HTTP does not know, no length, or two keys
+  // (400, 411): the connection is closed. Names of headers are in lower case. Who has read the body may take it.
+  using Handler = std::function<HttpAnswer(std::string& body, const HttpHeaders& headers)>;
   void get(const std::string& path, Handler handler);
   void post(const std::string& path, Handler handler);
   // Asked before the body of a request is read, and of every path: what it answers refuses the request.

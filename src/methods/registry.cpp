@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/peer_words.h"
+#include "base/text/fields.h"
 
 namespace ucas {
 

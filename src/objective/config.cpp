@@ -1,8 +1,5 @@
 #include "objective/config.h"
 
-#include "base/error.h"
-#include "base/str.h"
-
 namespace ucas {
 
 void ObjectiveConfig::fields(Fields& f) {
@@ -31,14 +28,6 @@ void ObjectiveConfig::fields(Fields& f) {
   f.choice("tis", tis, {"off", "token", "sequence", "sequence_mask"},
            "importance sampling correction min(exp(old - rollout), 2): per token, per response, or 0 for responses "
            "above 2");
-}
-
-void ObjectiveConfig::validate() const {
-  if (entropy_target > 0 && entropy_coeff < 0) {
-    throw Error(ErrorKind::config,
-                str("objective.entropy_coeff = ", entropy_coeff, " with objective.entropy_target = ", entropy_target,
-                    ": the bonus starts there and is never negative; set it to 0 or above"));
-  }
 }
 
 void CriticConfig::fields(Fields& f) {

@@ -53,7 +53,6 @@ struct ObjectiveConfig {
   Tis tis = Tis::off;     // truncated importance sampling: weights from old and rollout log-probs
   double tis_cap = 2;     // no option: C, where a weight is cut, or its sequence left out (sequence_mask)
   void fields(Fields& f);
-  void validate() const;  // cross-field errors
 };
 
 // A critic beside the policy: the policy's initial body with a scalar head, trained on Method::returns().

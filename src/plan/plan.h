@@ -76,10 +76,10 @@ struct Remedy {
   int64_t alone = 0, together = 0;  // peaks, bytes
 };
 // In the order in which they cost least, up to the first that fits into `limit` bytes, with_spare(), together with
-// those before it; all there are if none does. None that lowers the peak by less than 1 %.
-std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit);
-// One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if
-// none.
+// those before it; all there are if none does. None that lowers the peak by less than 1 %. `untried`: offload, too.
+std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit,
+                             bool untried = true);
+// One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all together; "" if none.
 std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit);
 
 // What there is of memory and disk, bytes; 0: not known.

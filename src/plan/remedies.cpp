@@ -83,10 +83,10 @@ std::string lora(TrainConfig& c) {
 }
 
 // From what changes no result to what does.
-std::vector<Change> changes(const PlannedModels& models) {
+std::vector<Change> changes(const PlannedModels& models, bool untried) {
   std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
   if (models.ranks > 1) list.emplace_back(share_gradients);
-  if (models.gpu > 0) list.emplace_back(offload);
+  if (models.gpu > 0 && untried) list.emplace_back(offload);
   for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
                                moments(MomentType::int8), Change(bf16), Change(lora)}) {
     list.push_back(change);
@@ -145,13 +145,13 @@ int64_t parse_memory(const std::string& text) {
               str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
 }
 
-std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit) {
+std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit, bool untried) {
   std::vector<Remedy> found;
   TrainConfig together = config;
   int64_t peak = peak_of(config, models);
   if (peak <= limit) return found;
   const int64_t target = with_spare(limit);
-  for (const Change& change : changes(models)) {
+  for (const Change& change : changes(models, untried)) {
     if (peak <= target) break;
     TrainConfig alone = config;
     const std::optional<Remedy> by_itself = repeated(change, alone, models, target);

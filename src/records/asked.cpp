@@ -1,10 +1,10 @@
 #include "records/asked.h"
 
 #include <algorithm>
-#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/files/file.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/text/json_object.h"
 #include "text/tokenizer/tokenizer.h"
@@ -77,18 +77,14 @@ std::vector<ModelFile> hash_model_files(const std::string& directory) {
     if (decides(name)) names.push_back(name);
   }
   // Reading is what takes time: shards side by side, as many as a disk likes.
-  constexpr size_t kAtOnce = 4;
+  constexpr int64_t kAtOnce = 4;
   std::vector<ModelFile> files(names.size());
-  std::vector<std::future<void>> workers;
-  for (size_t first = 0; first < std::min(kAtOnce, names.size()); ++first) {
-    workers.push_back(std::async(std::launch::async, [&, first] {
-      for (size_t i = first; i < names.size(); i += kAtOnce) {
-        const std::string path = path_join(directory, names[i]);
-        files[i] = {names[i], file_size(path), sha256_of_file(path)};
-      }
-    }));
-  }
-  for (std::future<void>& worker : workers) worker.get();
+  share_out(names.size(), 1, kAtOnce, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const std::string path = path_join(directory, names[i]);
+      files[i] = {names[i], file_size(path), sha256_of_file(path)};
+    }
+  });
   return files;
 }
 

@@ -35,6 +35,7 @@ void add_lists(OrderedJson& out, const EvalNumbers& n) {
   out["mean@k"] = json_of(n.mean_at);
   out["pass@k"] = json_of(n.pass_at);
   out["maj@k"] = json_of(n.majority_at);
+  if (n.cover.known()) out[kCover] = json_of(n.cover);
 }
 
 void add_samples(OrderedJson& out, const EvalNumbers& n) {
@@ -43,19 +44,6 @@ void add_samples(OrderedJson& out, const EvalNumbers& n) {
   out["length"] = n.length;
   out["truncated_share"] = n.truncated;
   out["unparseable_share"] = n.unparseable;
-}
-
-void add_calibration(OrderedJson& out, const EvalNumbers& n) {
-  if (!n.calibration) return;
-  const Calibration& c = *n.calibration;
-  OrderedJson bins = OrderedJson::array();
-  for (const ReliabilityBin& b : c.bins) {
-    bins.push_back({{"low", b.low}, {"high", b.high}, {"count", b.count}, {"stated", b.stated}, {"right", b.right}});
-  }
-  out["calibration"] = {{"auroc_logprob", c.auroc_logprob},
-                        {"auroc_confidence", c.auroc_confidence},
-                        {"ece", c.ece},
-                        {"bins", std::move(bins)}};
 }
 
 OrderedJson macro_json(const EvalNumbers& macro) {
@@ -91,20 +79,6 @@ std::vector<FigureAt> figures_at_k(const JsonObject& object, const char* key) {
   return list;
 }
 
-Calibration calibration_of(const JsonObject& object) {
-  constexpr size_t kMostBins = 1000;
-  Calibration c;
-  c.auroc_logprob = object.number_or("auroc_logprob", kUnknown);
-  c.auroc_confidence = object.number_or("auroc_confidence", kUnknown);
-  c.ece = object.number_or("ece", kUnknown);
-  for (const JsonObject& bin : object.children_or_none("bins")) {
-    if (c.bins.size() == kMostBins) object.refuse(str("\"bins\": expected at most ", kMostBins));
-    c.bins.push_back({bin.number_or("low", kUnknown), bin.number_or("high", kUnknown), bin.whole_or("count", 0, 0),
-                      bin.number_or("stated", kUnknown), bin.number_or("right", kUnknown)});
-  }
-  return c;
-}
-
 void read_numbers(const JsonObject& object, EvalNumbers& n) {
   n.problems = object.whole_or("problems", 0);
   n.entropy = object.number_or("entropy", kUnknown);
@@ -117,7 +91,7 @@ void read_numbers(const JsonObject& object, EvalNumbers& n) {
   n.mean_at = figures_at_k(object, "mean@k");
   n.pass_at = figures_at_k(object, "pass@k");
   n.majority_at = figures_at_k(object, "maj@k");
-  if (object.has("calibration")) n.calibration = calibration_of(object.child("calibration"));
+  if (object.has(kCover)) n.cover = figure_of(object.child(kCover));
 }
 
 SampledResponse response_of(const JsonObject& row) {
@@ -202,7 +176,6 @@ std::string to_json(const EvalRecord& record) {
   out["max_tokens"] = config.max_tokens;
   add_samples(out, record);
   if (record.macro) out["macro"] = macro_json(*record.macro);
-  add_calibration(out, record);
   out["interval"] =
       str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
           config.bootstrap_draws, " draws");
@@ -218,7 +191,6 @@ std::string to_json(const EvalRecord& record) {
     row["problems"] = numbers.problems;
     add_greedy(row, numbers);
     add_samples(row, numbers);
-    add_calibration(row, numbers);
   }
   out["by_source"] = std::move(sources);
   for (const auto& [source, by_subject] : record.by_subject) {
@@ -310,6 +282,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
 Figure figure_named(const EvalNumbers& n, const std::string& name) {
   auto alone = [](double value) { return Figure{value, kUnknown, kUnknown}; };
   if (name == "greedy") return n.greedy;
+  if (name == kCover) return n.cover;
   for (const auto& [prefix, list] : {std::pair{"mean@", &n.mean_at}, {"pass@", &n.pass_at}, {"maj@", &n.majority_at}}) {
     std::string_view before = prefix;
     if (!name.starts_with(before)) continue;
@@ -322,10 +295,6 @@ Figure figure_named(const EvalNumbers& n, const std::string& name) {
   if (name == "length") return alone(n.length);
   if (name == "truncated") return alone(n.truncated);
   if (name == "unparseable") return alone(n.unparseable);
-  if (!n.calibration) return {};
-  if (name == "ece") return alone(n.calibration->ece);
-  if (name == "auroc_logprob") return alone(n.calibration->auroc_logprob);
-  if (name == "auroc_confidence") return alone(n.calibration->auroc_confidence);
   return {};
 }
 
@@ -335,6 +304,7 @@ std::vector<std::string> shares_of(const EvalNumbers& n) {
   for (const auto& [name, list] : {std::pair{"mean@", &n.mean_at}, {"maj@", &n.majority_at}, {"pass@", &n.pass_at}}) {
     for (const FigureAt& figure : *list) names.push_back(str(name, figure.k));
   }
+  if (n.cover.known()) names.emplace_back(kCover);
   return names;
 }
 

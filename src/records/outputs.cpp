@@ -43,7 +43,7 @@ OutputSettings settings_of(const JsonObject& r) {
   for (const JsonObject& s : r.children("sources")) {
     s.only({"name", "template", "prompts", "stop_ids", "max_tokens", "choices", "end_texts"});
     out.sources.push_back({s.text("name"), s.text("template"), s.text("prompts"), s.ids("stop_ids"),
-                           s.whole("max_tokens", 1), s.truth("choices"),
+                           s.whole("max_tokens", 1),
                            s.has("end_texts") ? s.texts("end_texts") : std::vector<std::string>{}});
   }
   return out;
@@ -51,7 +51,7 @@ OutputSettings settings_of(const JsonObject& r) {
 
 Output output_of(const JsonObject& r) {
   r.only({"source", "id", "sample", "text", "ids", "inserts", "tokens", "finished", "logprob", "entropy", "confidence",
-          "choice_logprob"});
+          "choice_logprob"});                // of records that once compared choices
   const bool end_known = r.has("finished");  // null: not known
   return {.source = r.text("source"),
           .id = r.text("id"),
@@ -63,7 +63,6 @@ Output output_of(const JsonObject& r) {
           .logprob = r.number("logprob"),
           .entropy = r.number("entropy"),
           .confidence = r.number("confidence"),
-          .choice_logprob = r.has("choice_logprob") ? r.numbers("choice_logprob") : std::vector<double>{},
           .tokens = r.whole_or("tokens", -1, 0),
           .end_known = end_known};
 }
@@ -108,8 +107,11 @@ size_t read_lines(const std::string& path, std::string_view bytes, StoredOutputs
 }
 
 OrderedJson json_of(const OutputSettings::Source& s) {
-  OrderedJson out = {{"name", s.name},         {"template", s.prompt_template}, {"prompts", s.prompts},
-                     {"stop_ids", s.stop_ids}, {"max_tokens", s.max_tokens},    {"choices", s.choices}};
+  OrderedJson out = {{"name", s.name},
+                     {"template", s.prompt_template},
+                     {"prompts", s.prompts},
+                     {"stop_ids", s.stop_ids},
+                     {"max_tokens", s.max_tokens}};
   if (!s.end_texts.empty()) out["end_texts"] = s.end_texts;
   return out;
 }
@@ -156,7 +158,6 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
     found.push_back(differ(of + "stop ids", ids_text(a.stop_ids), ids_text(b.stop_ids)));
     found.push_back(differ(of + "texts that end a response", printable(join(a.end_texts, " or "), 200),
                            printable(join(b.end_texts, " or "), 200)));
-    if (a.choices != b.choices) found.push_back(of + (a.choices ? "choices compared" : "responses generated"));
     if (a.prompts != b.prompts) {
       found.push_back(of + "other prompts (the problems, their number, the template or the tokenizer have changed)");
     }
@@ -192,7 +193,6 @@ std::string to_json_line(const Output& o) {
   if (!o.end_known) line["finished"] = nullptr;
   if (o.ids.empty() && o.tokens >= 0) line["tokens"] = o.tokens;
   if (!o.inserts.empty()) line["inserts"] = OrderedJson::parse(inserts_json(o.inserts));
-  if (!o.choice_logprob.empty()) line["choice_logprob"] = o.choice_logprob;
   return json_text(line) + "\n";
 }
 
@@ -294,7 +294,7 @@ void OutputJournal::finish(std::span<const Problem> problems) {
 }
 
 std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector<Output> outputs, bool greedy,
-                                  int64_t samples, std::span<const std::string> greedy_only) {
+                                  int64_t samples) {
   std::map<std::pair<std::string_view, std::string_view>, size_t> place;
   for (size_t i = 0; i < problems.size(); ++i) place[{problems[i].source, problems[i].id}] = i;
   std::vector<Responses> out(problems.size());
@@ -306,11 +306,9 @@ std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector
     (output.sample == kGreedySample ? mine.greedy : mine.samples).push_back(std::move(output));
   }
   for (size_t i = 0; i < problems.size(); ++i) {
-    const bool only = std::find(greedy_only.begin(), greedy_only.end(), problems[i].source) != greedy_only.end();
-    const auto asked = static_cast<size_t>(only ? 0 : samples);
-    if (!greedy && !only) out[i].greedy.clear();
-    const size_t missing =
-        (asked - std::min(asked, out[i].samples.size())) + ((greedy || only) && out[i].greedy.empty());
+    const auto asked = static_cast<size_t>(samples);
+    if (!greedy) out[i].greedy.clear();
+    const size_t missing = (asked - std::min(asked, out[i].samples.size())) + (greedy && out[i].greedy.empty());
     if (missing == 0) continue;
     throw Error(ErrorKind::truncated,
                 str(printable(problems[i].source), "/", printable(problems[i].id), ": ", missing,

@@ -26,7 +26,6 @@ struct Output {
   bool finished = false;               // ended by a stop token; false: cut at the length limit
   double logprob = 0;                  // sum over the tokens, of the distribution sampled from
   double entropy = 0, confidence = 0;  // means over the tokens: H, and C(o|q) of Eq. 6
-  std::vector<double> choice_logprob;  // log-prob of each choice, where choices are compared instead of generated
   // Of responses that something else generated, which may not say all of this; a number that is not known is NaN.
   int64_t tokens = -1;    // how many, where the ids are not known; -1: not known either
   bool end_known = true;  // false: unknown whether it was cut
@@ -44,7 +43,6 @@ struct OutputSettings {
     std::string prompts;  // hash of the problems' ids and prompt ids, in order: the data, template and tokenizer
     std::vector<int32_t> stop_ids;  // sorted
     int64_t max_tokens = 0;
-    bool choices = false;                     // compared by log-prob, nothing is generated
     std::vector<std::string> end_texts = {};  // that end a response wherever tokens complete one
     bool operator==(const Source&) const = default;
   };
@@ -104,8 +102,8 @@ struct Responses {
   std::vector<Output> samples;
 };
 // One entry per problem. Samples beyond `samples` are left out. Error(ErrorKind::truncated) if one is missing that
-// `greedy` and `samples` ask for; problems of sources in `greedy_only` (compared choices) have no samples.
+// `greedy` and `samples` ask for.
 std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector<Output> outputs, bool greedy,
-                                  int64_t samples, std::span<const std::string> greedy_only = {});
+                                  int64_t samples);
 
 }  // namespace ucas

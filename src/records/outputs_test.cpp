@@ -18,7 +18,7 @@ OutputSettings settings() {
   OutputSettings s;
   s.model = "abc";
   s.keys = "problem";
-  s.sources = {{"aime", "qwen_math", "h1", {7, 9}, 32, false}, {"amc", "qwen_math", "h2", {7, 9}, 16, false}};
+  s.sources = {{"aime", "qwen_math", "h1", {7, 9}, 32}, {"amc", "qwen_math", "h2", {7, 9}, 16}};
   return s;
 }
 
@@ -69,7 +69,6 @@ struct Place {
 TEST(evaluate_outputs, what_is_written_is_read_back_exactly) {
   Place place;
   std::vector<Output> all = {output("amc", "1", 1), output("aime", "2", kGreedySample), output("aime", "1", 0)};
-  all[1].choice_logprob = {-1.5, -0.25};
   all[2].entropy = std::nan("");
   all[0].inserts = {{1, {5, 6}, "<result>7</result>"}, {2, {8}, "\""}};
   OutputSettings answered = settings();
@@ -88,7 +87,6 @@ TEST(evaluate_outputs, what_is_written_is_read_back_exactly) {
     EXPECT_EQ(stored.outputs[i].ids, all[i].ids);
     EXPECT_EQ(stored.outputs[i].inserts, all[i].inserts);
     EXPECT_EQ(stored.outputs[i].logprob, all[i].logprob);
-    EXPECT_EQ(stored.outputs[i].choice_logprob, all[i].choice_logprob);
   }
   EXPECT_EQ(stored.outputs[0].entropy, 1.0 / 3);
   EXPECT_TRUE(std::isnan(stored.outputs[2].entropy)) << "null";
@@ -240,10 +238,6 @@ TEST(evaluate_outputs, by_problem_wants_every_response_that_was_asked_for) {
   std::erase_if(all, [](const Output& o) { return o.source == "amc" && o.sample >= 0; });
   EXPECT_SAYS(by_problem(problems(), all, true, 4), "amc/1: 4 of its responses are missing");
   const std::string amc = "amc";
-  const auto choices = by_problem(problems(), all, false, 4, {&amc, 1});
-  EXPECT_EQ(choices[2].greedy.size(), 1u) << "compared choices are always there";
-  EXPECT_TRUE(choices[2].samples.empty());
-  EXPECT_TRUE(choices[0].greedy.empty());
 }
 
 }  // namespace ucas

@@ -50,7 +50,7 @@ EvalRecord evaluation() {
   e.mean_at = {{16, {0.4, 0.3, 0.5}}, {64, {0.41, kUnknown, kUnknown}}};
   e.pass_at = {{1, {0.4, 0.3, 0.5}}};
   e.majority_at = {{64, {1, 0.9, 1}}};
-  e.calibration = {.auroc_logprob = 0.75, .ece = 0.01, .bins = {{0, 0.5, 7, 0.25, 0.125}}};
+  e.cover = {0.5, 0.25, 0.75};
   EvalNumbers b, a;
   b.problems = 1;
   a.problems = 2;
@@ -96,8 +96,7 @@ TEST_F(round_trip, of_an_evaluation) {
   ASSERT_EQ(again.mean_at.size(), 2u);
   EXPECT_FALSE(again.mean_at[1].share.bounded());
   expect_same(again.majority_at.at(0).share, e.majority_at[0].share);
-  EXPECT_TRUE(std::isnan(again.calibration->auroc_confidence));
-  EXPECT_EQ(again.calibration->bins.at(0).count, 7);
+  expect_same(again.cover, e.cover);
   EXPECT_EQ(again.by_source.at(0).first, "b") << "in order of the problems, not of the alphabet";
   EXPECT_FALSE(again.of("b")->greedy.known());
   expect_same(again.of("a")->greedy, e.of("a")->greedy);
@@ -243,7 +242,6 @@ TEST_F(round_trip, of_a_response_of_a_step) {
   StoredResponse r{.step = 3,
                    .sample = 2,
                    .tokens = 4,
-                   .weights = 2,
                    .problem = "p",
                    .source = "s",
                    .prompt = "q",
@@ -262,9 +260,6 @@ TEST_F(round_trip, of_a_response_of_a_step) {
   EXPECT_EQ(rollout_line(again[1]), rollout_line(r));
   EXPECT_EQ(again[0].verdict, VerdictKind::unequal);
   EXPECT_EQ(again[0].gold, r.gold);
-  EXPECT_EQ(again[0].weights, 2);
-  r.weights = -1;
-  EXPECT_EQ(rollout_line(r).find("weights"), std::string::npos);
   EXPECT_EQ(again[0].advantage, r.advantage);
   EXPECT_EQ(rollout_line(r).find("inserts"), std::string::npos);
   r.inserts = {{2, {7, 8}, "<result>4</result>"}};

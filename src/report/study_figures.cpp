@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -13,17 +14,7 @@
 
 namespace ucas {
 
-namespace {
-
-const char* name_of(FigureKind kind) {
-  constexpr const char* kNames[] = {"dynamics", "pass@k", "confidence", "bars", "cases"};
-  return kNames[static_cast<int>(kind)];
-}
-
-}  // namespace
-
 std::string asked_data(const FigureInput& in) {
-  std::string first;
   for (const RunGroup& group : in.groups) {
     for (const RunRecord* run : group.runs) {
       for (const EvalRecord& e : run->evaluations) {
@@ -31,7 +22,7 @@ std::string asked_data(const FigureInput& in) {
       }
     }
   }
-  return first;
+  return "";
 }
 
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data) {
@@ -46,7 +37,9 @@ std::vector<std::string> sources_of(const FigureInput& in, const std::string& da
     if (std::ranges::find(all, source) != all.end()) chosen.push_back(source);
   }
   if (asked.empty() && chosen.size() < 2) return {""};
-  if (chosen.empty()) in.lacking = str("no evaluation has ", join(asked, ", "), "; there is ", join(all, ", "));
+  if (chosen.empty()) {
+    throw Error(ErrorKind::empty, str("no evaluation has ", join(asked, ", "), "; there is ", join(all, ", ")));
+  }
   return chosen;
 }
 
@@ -101,29 +94,22 @@ std::string metric_words(const std::string& metric) {
 }
 
 std::vector<StudyFigure> figures_of(const FigureInput& in) {
-  switch (in.request.kind) {
-    case FigureKind::dynamics:
-      return dynamics_figures(in);
-    case FigureKind::passk:
-      return passk_figures(in);
-    case FigureKind::confidence:
-      return confidence_figures(in);
-    case FigureKind::bars:
-      return bar_figures(in);
-    case FigureKind::cases:
-      return case_figures(in);
-  }
-  return {};
+  constexpr decltype(&bar_figures) kDraw[] = {dynamics_figures, passk_figures, confidence_figures, bar_figures,
+                                              case_figures};
+  return kDraw[static_cast<size_t>(in.request.kind)](in);
 }
 
 std::vector<StudyFigure> study_figures(const FigureRequest& request) {
   std::vector<RunRecord> runs;
   for (const std::string& path : request.runs) runs.push_back(read_run(path));
-  std::vector<RunGroup> groups = group_runs(runs);
-  std::string lacking;
-  std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
-  if (figures.empty()) warn(str("no ", name_of(request.kind), " figure: ", lacking));
-  return figures;
+  const std::vector<RunGroup> groups = group_runs(runs);
+  try {
+    return figures_of({groups, request});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::empty) throw;
+    warn(str("a figure is not drawn: ", error.what()));
+    return {};
+  }
 }
 
 std::vector<std::string> write_figures(const std::vector<StudyFigure>& figures, const std::string& directory) {

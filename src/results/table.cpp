@@ -36,12 +36,6 @@ std::string csv_cell(const Cell& cell) {
   return plain ? text : csv_text(text);
 }
 
-std::string tex_cell(const Cell& cell) {
-  std::string out = tex_text(cell.text());
-  const size_t at = out.find(" +- ");
-  return at == std::string::npos ? out : str(out.substr(0, at), " $\\pm$ ", out.substr(at + 4));
-}
-
 }  // namespace
 
 std::string Cell::number_only() const {
@@ -128,39 +122,11 @@ std::string Table::csv() const {
   return out;
 }
 
-std::string Table::tex() const {
-  std::string columns;
-  for (size_t i = 0; i < head.size(); ++i) columns += side_of(*this, i);
-  std::string out = caption.empty() ? "" : str("% ", tex_text(caption), "\n");
-  out += str("\\begin{tabular}{", columns, "}\n\\toprule\n", joined(head, " & ", tex_cell), " \\\\\n\\midrule\n");
-  for (const Row& row : rows) {
-    out += str(row.begins ? "\\midrule\n" : "", joined(row.cells, " & ", tex_cell), " \\\\\n");
-  }
-  return out + "\\bottomrule\n\\end{tabular}\n";
-}
-
 std::string markdown_text(const std::string& text) {
   std::string out;
   for (char c : printable(text, kLongest)) {
     if (among(c, "|*_`<[]\\")) out += '\\';
     out += c;
-  }
-  return out;
-}
-
-std::string tex_text(const std::string& text) {
-  std::string out;
-  for (char c : printable(text, kLongest)) {
-    if (c == '\\') {
-      out += "\\textbackslash{}";
-    } else if (c == '~') {
-      out += "\\textasciitilde{}";
-    } else if (c == '^') {
-      out += "\\textasciicircum{}";
-    } else {
-      if (among(c, "&%$#_{}")) out += '\\';
-      out += c;
-    }
   }
   return out;
 }

@@ -1,5 +1,5 @@
 // The table that every result is shown in: evaluations, comparisons, studies, reports, model cards, plans. Here are its
-// writers for people and programs: aligned text, Markdown, CSV, LaTeX. That for a page is report/page/template.h. Each
+// writers for people and programs: aligned text, Markdown, CSV. That for a page is report/page/template.h. Each
 // escapes the cells for itself. Threads: any; pure functions.
 #pragma once
 
@@ -100,7 +100,7 @@ struct Cell {
 struct Table {
   struct Row {
     std::vector<Cell> cells;
-    bool begins = false;    // a group of rows: LaTeX draws a line above, a page has a body of its own
+    bool begins = false;    // a group of rows: a page has a body of its own for it
     std::string kind = "";  // class of the row on a page
     Row() = default;
     Row(std::initializer_list<Cell> list) : cells(list) {}
@@ -121,12 +121,10 @@ struct Table {
   std::string text(const std::string& indent = "", size_t width = 0) const;
   std::string markdown() const;
   std::string csv() const;  // numbers as they are, without caption and notes
-  std::string tex() const;  // tabular with booktabs rules; " +- " becomes a plus-minus sign
 };
 
 // Text of files and users as a cell: control bytes shown, cut to a few hundred bytes, nothing that the format acts on.
 std::string markdown_text(const std::string& text);
-std::string tex_text(const std::string& text);
 std::string csv_text(const std::string& text);  // with its quotes
 
 }  // namespace ucas

@@ -45,7 +45,6 @@ TEST(table, a_number_is_shown_rounded_to_people_and_whole_to_programs) {
          Cell::count(1234), Cell::unknown()});
   EXPECT_EQ(t.text().substr(t.text().find("\na ") + 1), "a  84.4 +- 1.0  84.4 [80.0, 90.0]  < 0.001  1,234        -\n");
   EXPECT_EQ(t.csv(), ",mean,interval,p,n,unknown\na,0.8443,0.8443,0.00012,1234,\n");
-  EXPECT_NE(t.tex().find("84.4 $\\pm$ 1.0 & 84.4 [80.0, 90.0] & < 0.001 & 1,234 & - "), std::string::npos);
 }
 
 TEST(table, a_caption_stands_above_and_notes_below) {
@@ -56,7 +55,6 @@ TEST(table, a_caption_stands_above_and_notes_below) {
   EXPECT_TRUE(t.text("  ").ends_with("< 0.001\n\n  first\n  second\n"));
   EXPECT_TRUE(t.markdown().starts_with("100 % of it\n\n| "));
   EXPECT_TRUE(t.markdown().ends_with(" |\n\nfirst\nsecond\n"));
-  EXPECT_TRUE(t.tex().starts_with("% 100 \\% of it\n\\begin"));
   EXPECT_EQ(t.csv(), table().csv());
 }
 
@@ -78,20 +76,11 @@ TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
   EXPECT_EQ(table().csv(), ",greedy %,p\na|b,84.4 +- 1.0,-\n\"c, d\",9.0,< 0.001\n");
 }
 
-TEST(table, tex_has_rules_and_a_plus_minus_sign) {
-  Table t = table();
-  t.rows[1].begins = true;
-  EXPECT_EQ(t.tex(),
-            "\\begin{tabular}{lrr}\n\\toprule\n & greedy \\% & p \\\\\n\\midrule\n"
-            "a|b & 84.4 $\\pm$ 1.0 & - \\\\\n\\midrule\nc, d & 9.0 & < 0.001 \\\\\n"
-            "\\bottomrule\n\\end{tabular}\n");
-}
-
 TEST(table, a_control_byte_of_a_label_is_shown_in_every_format) {
   Table t;
   t.head = {"x"};
   t.rows = {{"a\x1b[31m\nb"}};
-  for (const std::string& text : {t.text(), t.markdown(), t.csv(), t.tex()}) {
+  for (const std::string& text : {t.text(), t.markdown(), t.csv()}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_EQ(text.find("\nb"), std::string::npos) << text;
   }
@@ -99,11 +88,6 @@ TEST(table, a_control_byte_of_a_label_is_shown_in_every_format) {
 
 TEST(table_text, markdown_shows_what_it_would_act_on) {
   EXPECT_EQ(markdown_text("a|b *c* [d](e) <f>"), "a\\|b \\*c\\* \\[d\\](e) \\<f>");
-}
-
-TEST(table_text, tex_holds_no_command_of_the_text) {
-  EXPECT_EQ(tex_text("50 % & \\input{x}_1"), "50 \\% \\& \\textbackslash{}input\\{x\\}\\_1");
-  EXPECT_EQ(tex_text("a~b^2"), "a\\textasciitilde{}b\\textasciicircum{}2");
 }
 
 TEST(table_text, csv_keeps_commas_and_quotes_in_one_field) {

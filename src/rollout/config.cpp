@@ -13,22 +13,12 @@ void TrainRolloutConfig::fields(Fields& f) {
       "stop", stop,
       "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
   environment.fields(f);
-  f.field("carry_over", carry_over,
-          "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
-          "log-probs; false = drop");
-  f.field("stop_early", stop_early,
-          "abort the rest of a generation batch once data.train_batch_size prompts, in data order, are certain to pass "
-          "the filter; with rollout.carry_over the next step begins with the prompts aborted; false = sample all");
   f.field("max_slots", max_slots, Range{0, 1 << 16},
           "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
   f.choice(
       "old_log_prob", old_log_prob,
       "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
       Effect::bookkeeping);
-  f.field(
-      "off_policy_steps", off_policy_steps, Range{0, 1},
-      "steps off-policy: 1 = servers sample the next step during the update, with the weights from the start of the "
-      "step");
   f.field("servers", servers,
           "addresses of vLLM servers that sample in the place of this program, such as http://127.0.0.1:8000 "
           "(docs/scale.md)",

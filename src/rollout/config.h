@@ -31,9 +31,6 @@ struct TrainRolloutConfig {
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;     // texts that end a response, beside stop tokens
-  bool carry_over = false;           // of prompts that passed beyond those that a step needs
-  bool stop_early = false;           // once it is certain which prompts a step trains on
-  int64_t off_policy_steps = 0;      // 1: sampled by the weights that the step before began with
   std::vector<std::string> servers;  // who samples in the place of this program (rollout/served_rollout.h)
   int64_t retries = 10;              // of one request
   double request_timeout = 600;      // seconds of one try

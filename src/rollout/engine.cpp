@@ -6,7 +6,6 @@
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -106,7 +105,6 @@ class Run {
   int64_t cache_tokens() const;
   int64_t admissible() const;
   void add(std::span<const PromptJob> jobs);
-  void abort_unneeded();
   void fill_slots();
   bool take_up(size_t result);
   void allocate_values();
@@ -127,7 +125,6 @@ class Run {
   const int64_t vocab_;
   const EngineRoom room_;
   int64_t longest_prompt_ = 0;
-  int64_t needed_ = std::numeric_limits<int64_t>::max();  // jobs before this one
   std::vector<PromptJob> jobs_;
   Scheduler scheduler_;
   std::unique_ptr<KvCache> cache_;    // slots of samples first, then those of prompts
@@ -198,7 +195,6 @@ std::vector<Episode> Run::finish() {
   while (!results_.empty()) {
     if (request_.limits.should_stop && request_.limits.should_stop()) break;
     if (request_.feed.more) add(request_.feed.more());
-    if (request_.limits.needed_jobs) abort_unneeded();
     fill_slots();
     if (live_.empty()) break;
     progressed();
@@ -207,7 +203,7 @@ std::vector<Episode> Run::finish() {
   }
   std::vector<Episode> ended;
   for (size_t i = 0; i < results_.size(); ++i) {
-    if (done_[i] && results_[i].job < needed_) ended.push_back(std::move(results_[i]));
+    if (done_[i]) ended.push_back(std::move(results_[i]));
   }
   return ended;
 }
@@ -223,25 +219,6 @@ int64_t Run::admissible() const {
   const auto slots = static_cast<int64_t>(free_slots_.size());
   const int64_t room = (cache_->free_tokens() - kGrowth * static_cast<int64_t>(live_.size())) / kBeginning;
   return std::min(slots, live_.empty() ? std::max<int64_t>(room, 1) : room);
-}
-
-void Run::abort_unneeded() {
-  const int64_t needed = request_.limits.needed_jobs();
-  if (needed >= needed_) return;
-  needed_ = needed;
-  scheduler_.end_at(needed);
-  const auto unneeded = [&](size_t result) {
-    if (results_[result].job < needed) return false;
-    if (request_.sink.on_aborted) request_.sink.on_aborted(results_[result]);
-    return true;
-  };
-  std::erase_if(set_aside_, unneeded);
-  std::erase_if(live_, [&](const Live& live) {
-    if (!unneeded(live.result)) return false;
-    cache_->release(live.slot);
-    free_slots_.push_back(live.slot);
-    return true;
-  });
 }
 
 // Responses that were set aside go first.
@@ -428,7 +405,7 @@ bool Run::take(size_t result, const SampledToken& sampled) {
                                                          : !response.finished && length_of(response) < limit;
   if (goes_on && !unwanted) return true;
   done_[result] = request_.sink.keep;
-  request_.sink.ended(response);
+  if (request_.sink.on_response) request_.sink.on_response(response);
   if (!request_.sink.keep) {
     Episode empty;  // frees its vectors
     empty.job = response.job;

@@ -330,36 +330,6 @@ TEST(engine, a_response_that_nobody_wants_ends_there_and_the_others_do_not_notic
   }
 }
 
-TEST(engine, jobs_that_are_no_longer_needed_are_aborted_and_the_others_do_not_notice) {
-  FakeModel model;
-  const auto prompts = random_prompts(9, 8, 23);
-  const auto jobs = jobs_of(prompts, 3);
-  const auto whole = make_engine(model)->run(request_of(jobs, {.max_tokens = 12}));
-  for (const EngineConfig& config : {EngineConfig{.max_slots = 4}, EngineConfig{.max_slots = 27}}) {
-    RolloutRequest request = request_of(jobs, {.max_tokens = 12});
-    int64_t sampled = 0, aborted = 0, polls = 0;
-    request.sink.on_token = [&](int64_t, uint32_t, int32_t) { ++sampled; };
-    request.sink.on_aborted = [&](const Episode& s) {
-      EXPECT_GE(s.job, 2);
-      aborted += std::ssize(s.token);
-    };
-    request.limits.needed_jobs = [&] { return ++polls < 4 ? 9 : polls < 6 ? 5 : 2; };
-    const auto needed = make_engine(model, config)->run(request);
-    ASSERT_EQ(needed.size(), 6u) << config.max_slots;
-    int64_t tokens = 0;
-    for (size_t i = 0; i < needed.size(); ++i) {
-      EXPECT_EQ(needed[i].token, whole[i].token) << config.max_slots;
-      EXPECT_EQ(needed[i].logit, whole[i].logit) << config.max_slots;
-      tokens += std::ssize(needed[i].token);
-    }
-    EXPECT_LE(tokens + aborted, sampled);
-    int64_t all = 0;
-    for (const Episode& s : whole) all += std::ssize(s.token);
-    EXPECT_LT(sampled, all) << config.max_slots;
-    EXPECT_EQ(aborted > 0, config.max_slots == 27);
-  }
-}
-
 TEST(engine, bad_requests_and_bad_weights_are_errors_that_say_what) {
   FakeModel model;
   const auto message = [&](const std::vector<int32_t>& prompt, int64_t max_tokens) -> std::string {

@@ -1,9 +1,9 @@
 // Where episodes come from: problems go in, each as a prompt, and a stream of episodes comes out. An episode is what
 // the model sampled after a prompt, with what the sampling pass saw of each token, and the inserts of an environment.
 // Sources are the engine (rollout/engine.h) and servers (rollout/served_rollout.h); decorators over them share the
-// prompts among ranks (shared_rollout.h), let an environment speak (environment/environment.h), and record or replay
-// (recorded_rollout.h). Token ids travel end to end; nothing is re-tokenised. An episode depends on its prompt and key
-// alone, so greedy and sampled jobs, and jobs of different limits, share one run.
+// prompts among ranks (shared_rollout.h) and let an environment speak (environment/environment.h). Token ids travel end
+// to end; nothing is re-tokenised. An episode depends on its prompt and key alone, so greedy and sampled jobs, and jobs
+// of different limits, share one run.
 #pragma once
 
 #include <cstdint>
@@ -46,19 +46,12 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
 
 // Who takes the episodes. Called from the calling thread.
 struct RolloutSink {
-  std::function<void(const Episode&)> on_response;  // as they end
-  // As those end that this process samples: of several ranks (shared_rollout.h) on_response is of all, at the end.
-  std::function<void(const Episode&)> on_own_response;
-  void ended(const Episode& episode) const {  // sampled here
-    if (on_own_response) on_own_response(episode);
-    if (on_response) on_response(episode);
-  }
+  std::function<void(const Episode&)> on_response;  // as they end; of several ranks (shared_rollout.h) at the end
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
-  std::function<void(const Episode&)> on_aborted;  // as they are, once they have a token (RolloutLimits::needed_jobs)
-  bool keep = true;                                // false: episodes go to on_response alone, run() returns none
+  bool keep = true;  // false: episodes go to on_response alone, run() returns none
 };
 
-// For runs that others join (serve, ranks): polled once per decode step, numbered after the jobs that there are. Their
+// For runs that others join (serve): polled once per decode step, numbered after the jobs that there are. Their
 // prompts stay where they are until the run ends. Room is made at the beginning: for this many responses, each with its
 // prompt of at most this many tokens.
 struct RolloutFeed {
@@ -73,9 +66,6 @@ struct RolloutLimits {
   std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
   // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
-  // Polled once per decode step: jobs before this one are needed, the others' responses are aborted, begun or not, and
-  // run() returns none of them. It may fall from poll to poll, and never rises.
-  std::function<int64_t()> needed_jobs;
 };
 
 // What an environment answers to an episode.

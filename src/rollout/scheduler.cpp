@@ -1,7 +1,5 @@
 #include "rollout/scheduler.h"
 
-#include <algorithm>
-
 namespace ucas {
 
 Scheduler::Scheduler(std::span<const PromptJob> jobs, int64_t prompt_slots, int64_t prefill_tokens)
@@ -9,18 +7,10 @@ Scheduler::Scheduler(std::span<const PromptJob> jobs, int64_t prompt_slots, int6
   for (int64_t slot = prompt_slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
 }
 
-void Scheduler::end_at(int64_t job) {
-  end_ = job;
-  while (!waiting_.empty() && waiting_.back().job >= job) {
-    free_slots_.push_back(waiting_.back().prompt_slot);
-    waiting_.pop_back();
-  }
-}
-
 std::vector<Scheduler::Prefill> Scheduler::next_prefill() {
   std::vector<Prefill> batch;
   int64_t tokens = 0;
-  while (next_job_ < std::min(std::ssize(jobs_), end_) && !free_slots_.empty()) {
+  while (next_job_ < std::ssize(jobs_) && !free_slots_.empty()) {
     const PromptJob& job = jobs_[next_job_];
     if (job.samples <= 0) {
       ++next_job_;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,8 +27,6 @@ class Scheduler {
 
   // More jobs, after those that there are: `jobs` holds all of them.
   void extend(std::span<const PromptJob> jobs) { jobs_ = jobs; }
-  // Jobs from `job` on are not served any more, those that join later included.
-  void end_at(int64_t job);
   // The next prompts, as many as free prompt slots and the token budget allow, one at least if a slot is free. They
   // count as prefilled from here on.
   std::vector<Prefill> next_prefill();
@@ -44,7 +41,6 @@ class Scheduler {
   std::span<const PromptJob> jobs_;
   int64_t prefill_tokens_;
   int64_t next_job_ = 0;
-  int64_t end_ = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> free_slots_;  // of prompts
   std::deque<Waiting> waiting_;      // prefilled, samples left to admit
 };

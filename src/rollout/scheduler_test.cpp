@@ -90,16 +90,4 @@ TEST(scheduler, every_sample_is_admitted_once_and_only_after_its_prefill) {
   }
 }
 
-TEST(scheduler, jobs_from_its_end_on_are_not_served_and_their_prompt_slots_are_free) {
-  const Jobs j = make_jobs({{4, 2}, {4, 2}, {4, 2}, {4, 2}});
-  Scheduler scheduler(j.jobs, 3, 100);
-  EXPECT_EQ(scheduler.next_prefill().size(), 3u);
-  EXPECT_EQ(scheduler.next_samples(3).back().job, 1);
-  scheduler.end_at(3);
-  EXPECT_TRUE(scheduler.next_prefill().empty()) << "job 3";
-  scheduler.end_at(1);
-  EXPECT_TRUE(scheduler.next_samples(8).empty()) << "what is left of jobs 1 and 2";
-  EXPECT_TRUE(scheduler.next_prefill().empty());
-}
-
 }  // namespace ucas

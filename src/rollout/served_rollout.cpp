@@ -154,7 +154,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
     s.sample = items[item].sample;
     came[item] = 1;
     if (request.limits.ends) end_at_text(request.limits.ends, s);
-    request.sink.ended(s);
+    if (request.sink.on_response) request.sink.on_response(s);
   };
   AskMany asking(servers_, items.size(),
                  {kRequestsInFlight, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},

@@ -151,14 +151,13 @@ TEST_F(served_rollout, an_acknowledged_hand_over_that_changed_nothing_is_found_o
   EXPECT_NE(said.find("were not delivered"), std::string::npos) << said;
 }
 
-TEST_F(served_rollout, a_training_hands_its_weights_over_before_each_step_and_logs_whose_responses_it_learns_from) {
+TEST_F(served_rollout, a_training_hands_its_weights_over_before_each_step) {
   const std::string run = tiny_.out();
   EXPECT_EQ(testing::train(tiny_.config("rollout.servers = [\"" + server_.address() + "\"]\nrollout.retries = 3"), run),
             kDone);
   EXPECT_EQ(server_.versions(), (std::vector<std::string>{"0", "1", "2"}));
   std::vector<std::string> remarks;
   const StepTable steps = read_steps(path_join(run, "steps.jsonl"), remarks);
-  EXPECT_EQ(*steps.find(metric::rollout_weights.key), (std::vector<double>{0, 1, 2}));
   EXPECT_EQ(*steps.find(metric::rollout_retries.key), (std::vector<double>{0, 0, 0}));
   EXPECT_LT(steps.last(metric::rollout_weight_sync_diff.key), 1e-5);
   EXPECT_LT(steps.last(metric::rollout_logprob_diff_max.key), 1e-4);

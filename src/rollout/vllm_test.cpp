@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/json.h"
-#include "rollout/recorded_rollout.h"
+#include "rollout/shared_rollout.h"
 
 namespace ucas {
 

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -89,29 +88,16 @@ class ApiReader {
 
   // What changes nothing is let through; what would, and is not supported, is refused unless it is off.
   void check_keys() const {
-    static const std::set<std::string> known = {"model",
-                                                "max_tokens",
-                                                "max_completion_tokens",
-                                                "temperature",
-                                                "top_p",
-                                                "top_k",
-                                                "min_p",
-                                                "n",
-                                                "seed",
-                                                "stop",
-                                                "stop_token_ids",
-                                                "stream",
-                                                "stream_options",
-                                                "logprobs",
-                                                "return_token_ids",
-                                                "user",
-                                                "metadata",
-                                                "store"};
+    constexpr std::string_view kKnown =
+        " model max_tokens max_completion_tokens temperature top_p top_k min_p n seed stop stop_token_ids stream "
+        "stream_options logprobs return_token_ids user metadata store ";
     static const std::map<std::string, Json> off = {
         {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false},           {"best_of", 1},
         {"suffix", ""},          {"top_logprobs", 0},      {"repetition_penalty", 1}, {"ignore_eos", false}};
     for (const auto& [key, value] : body_.json().items()) {
-      if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;
+      if (kKnown.find(str(" ", key, " ")) != std::string_view::npos || key == (chat_ ? "messages" : "prompt") ||
+          value.is_null())
+        continue;
       const auto found = off.find(key);
       if (found != off.end() && found->second == value) continue;
       refuse(str("\"", printable(key, 60), "\" is not supported: leave it out",
@@ -333,13 +319,13 @@ void write_pieces(ServeTicket& ticket, ApiWriter writer, bool with_usage, const 
 
 }  // namespace
 
-HttpAnswer ServeApi::complete(HttpBody& body, bool chat) {
+HttpAnswer ServeApi::complete(std::string& body, bool chat) {
   try {
     const ApiRequest request = [&] {
-      const Json asked = parse_json(body.text(), "the request");
+      const Json asked = parse_json(body, "the request");
       return ApiReader(asked, chat, as_, service_.room()).read();
     }();
-    body.drop();
+    std::string().swap(body);  // an answer takes long
     const ApiWriter writer(request, as_);
     const std::shared_ptr<ServeTicket> ticket = service_.ask(request.ask);
     if (!request.streams) return whole_answer(*ticket, writer);
@@ -376,36 +362,23 @@ HttpAnswer ServeApi::models() const {
 
 void ServeApi::add_to(HttpServer& server) {
   server.first([this](const std::string& path, const HttpHeaders& headers) { return without_key(path, headers); });
-  server.get("/health", [](const HttpBody&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
-  server.get("/v1/models", [this](const HttpBody&, const HttpHeaders&) { return models(); });
+  server.get("/health",
+             [](const std::string&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
+  server.get("/v1/models", [this](const std::string&, const HttpHeaders&) { return models(); });
   for (const bool chat : {false, true}) {
     server.post(chat ? "/v1/chat/completions" : "/v1/completions",
-                [this, chat](HttpBody& body, const HttpHeaders&) { return complete(body, chat); });
+                [this, chat](std::string& body, const HttpHeaders&) { return complete(body, chat); });
   }
   server.otherwise([](int status) {
-    const auto why = [&]() -> std::string {
-      switch (status) {
-        case 404:
-          return "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health";
-        case 408:
-          return "the request came too slowly";
-        case 411:
-          return "the body: expected Content-Length or Transfer-Encoding: chunked";
-        case 413:
-          return "the body has more than 64 MiB, counted unpacked";
-        case 415:
-          return "the body: expected JSON, as it is or packed by gzip";
-        case 431:
-          return "the head of the request has more than 64 KiB or 128 lines";
-        case 501:
-          return "Transfer-Encoding: expected chunked";
-        case 503:
-          return "too many large bodies at once; try again";
-        default:
-          return str("HTTP ", status);
-      }
-    };
-    return refusal({status, why()});
+    static const std::map<int, const char*> kWhy = {
+        {404, "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health"},
+        {408, "the request came too slowly"},
+        {411, "the body: expected Content-Length, and no chunks"},
+        {413, "the body has more than 1 MiB"},
+        {415, "the body: expected JSON, not packed"},
+        {431, "the head of the request has more than 64 KiB or 128 lines"}};
+    const auto why = kWhy.find(status);
+    return refusal({status, why == kWhy.end() ? str("HTTP ", status) : why->second});
   });
 }
 

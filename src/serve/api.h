@@ -30,7 +30,7 @@ class ServeApi {
  public:
   ServeApi(Service& service, ServedAs as) : service_(service), as_(std::move(as)) {}
   void add_to(HttpServer& server);
-  HttpAnswer complete(HttpBody& body, bool chat);
+  HttpAnswer complete(std::string& body, bool chat);
   HttpAnswer models() const;
   // 401 for who has no key, where there is one.
   std::optional<HttpAnswer> without_key(const std::string& path, const HttpHeaders& headers) const;

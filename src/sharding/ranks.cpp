@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 
 #include "base/error.h"
 #include "base/process/machine.h"
@@ -20,8 +19,7 @@ namespace {
 
 class Alone final : public Ranks {
  public:
-  int64_t rank() const override { return 0; }
-  int64_t size() const override { return 1; }
+  Alone() : Ranks(0, 1) {}
   void barrier(const char* /*what*/) override {}
   std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
   void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
@@ -31,10 +29,6 @@ class Alone final : public Ranks {
     for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(to[0][i]);
   }
   void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
-  int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
-
- private:
-  std::map<std::string, int64_t> counted_;
 };
 
 // A number of the environment.

@@ -1,9 +1,9 @@
 // Ranks: processes that train one policy together. Each samples a shard of the prompts and computes a shard of the
 // gradients; all hold the same batch, advantages and weights. Only rank 0 writes. One rank by default. Under torchrun,
 // or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo, and over NCCL what
-// lies on a GPU, where libucas_cuda.so was built with it. Every call but the counter is a collective: all ranks make
-// it, in order. `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error
-// that names both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
+// lies on a GPU, where libucas_cuda.so was built with it. Every call is a collective: all ranks make it, in order.
+// `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error that names
+// both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,12 +37,15 @@ class Ranks {
  public:
   using OfRanks = std::span<const std::vector<at::Tensor>>;  // a list for each rank, each maybe empty
 
+  Ranks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
   virtual ~Ranks() = default;
-  virtual int64_t rank() const = 0;
-  virtual int64_t size() const = 0;
-  virtual RankLocation place() const { return {}; }
-  bool alone() const { return size() == 1; }
-  bool leads() const { return rank() == 0; }
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  const RankLocation& place() const { return place_; }
+  bool alone() const { return size_ == 1; }
+  bool leads() const { return rank_ == 0; }
+  // Bytes of all that was given to the calls so far: what the wire carries of a sum is about twice its tensors.
+  int64_t bytes() const { return bytes_; }
 
   // Barrier.
   virtual void barrier(const char* what) = 0;
@@ -60,17 +63,6 @@ class Ranks {
   virtual void broadcast(const char* what, OfRanks from) = 0;
   void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);
 
-  // Atomic counter on the store, 0 at first: adds and returns the sum.
-  virtual int64_t add_to_counter(const std::string& name, int64_t more) = 0;
-  // Atomic counter: the number of this call among those of all ranks with this name, from 0 on.
-  int64_t next_in_counter(const std::string& name) { return add_to_counter(name, 1) - 1; }
-
-  // Of calls that all ranks make: the same number on each, for names.
-  int64_t next_number() { return number_++; }
-
-  // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
-  virtual int64_t bytes() const { return 0; }
-
   // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
   virtual void tell_failure(const std::string& /*text*/) {}
 
@@ -84,9 +76,13 @@ class Ranks {
   template <class Work>
   auto together(const char* what, Work work);
 
+ protected:
+  RankLocation place_;
+  int64_t bytes_ = 0;
+
  private:
   void agree(const char* what, const std::optional<Error>& failure);
-  int64_t number_ = 0;
+  const int64_t rank_, size_;
 };
 
 std::unique_ptr<Ranks> alone();

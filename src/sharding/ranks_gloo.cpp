@@ -92,7 +92,7 @@ void each_part(std::span<const at::Tensor> tensors, const Elements& some, Use us
 class GlooRanks final : public Ranks {
  public:
   GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port)
-      : rank_(rank), size_(size), fault_(str("collective@", rank)) {
+      : Ranks(rank, size), fault_(str("collective@", rank)) {
     called("joining the other ranks", [&] {
       const Rendezvous met = join_ranks(rank, size, host, port, kPatience);
       heartbeat_ = std::make_unique<Heartbeat>(met.beats, rank, size, heartbeat_patience());
@@ -112,11 +112,6 @@ class GlooRanks final : public Ranks {
   }
   GlooRanks(const GlooRanks&) = delete;
   GlooRanks& operator=(const GlooRanks&) = delete;
-
-  int64_t rank() const override { return rank_; }
-  int64_t size() const override { return size_; }
-  RankLocation place() const override { return place_; }
-  int64_t bytes() const override { return bytes_; }
 
   void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
 
@@ -159,7 +154,7 @@ class GlooRanks final : public Ranks {
     // All-to-all of so many elements at a time that the buffers stay small.
     int64_t longest = 0;
     for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
-    const int64_t most = std::max<int64_t>(kExchangeElements / size_, 1);
+    const int64_t most = std::max<int64_t>(kExchangeElements / size(), 1);
     for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
   }
 
@@ -173,28 +168,22 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  int64_t add_to_counter(const std::string& name, int64_t more) override {
-    int64_t sum = 0;
-    called("claiming a prompt", [&] { sum = store_->add("counter/" + name, more); });
-    return sum;
-  }
-
  private:
   // By the interface that GLOO_SOCKET_IFNAME names, else by that of this host's `address`.
   void open_group(const std::string& address) {
     auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
-    options->threads = static_cast<int>(std::clamp<int64_t>(size_, 2, kCallsAtOnce));
+    options->threads = static_cast<int>(std::clamp<int64_t>(size(), 2, kCallsAtOnce));
     const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
     options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
                                                     : c10d::ProcessGroupGloo::createDeviceForHostname(address));
-    group_ =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank_), static_cast<int>(size_), options);
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank()), static_cast<int>(size()),
+                                                         options);
   }
 
   // These elements of each owner's list.
   void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
                          const Elements& some) {
-    const auto self = static_cast<size_t>(rank_), n = static_cast<size_t>(givers);
+    const auto self = static_cast<size_t>(rank()), n = static_cast<size_t>(givers);
     std::vector<int64_t> sent(to.size()), received(to.size());
     int64_t all_sent = 0, all_received = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -317,7 +306,7 @@ class GlooRanks final : public Ranks {
         const auto make = reinterpret_cast<MakeDeviceGroup>(off ? nullptr : cuda_symbol(kMakeDeviceGroup));
         agree_on_nccl(make != nullptr);
         if (make == nullptr) return;
-        make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank_, size_, kDevicePatience);
+        make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
         heartbeat_->watch([calls = device_calls_] { return calls->overdue(); });
       });
     }
@@ -333,7 +322,7 @@ class GlooRanks final : public Ranks {
                   str("ranks ", join(with, ", "), " exchange by NCCL, and ranks ", join(without, ", "),
                       " have none (built without nccl.h, or UCAS_NCCL=off); use one build and environment on all"));
     }
-    if (!here && rank_ == 0) {
+    if (!here && leads()) {
       warn(
           "no NCCL (nccl.h was not beside torch at configure, or UCAS_NCCL=off): what GPUs exchange goes through their "
           "hosts, many times slower");
@@ -360,7 +349,7 @@ class GlooRanks final : public Ranks {
       const std::string why = known.starts_with("another") ? known
                                                            : str(own, known.empty() ? "" : "; ", known,
                                                                  "; has another rank ended? its message says why");
-      throw Error(ErrorKind::ranks, str("rank ", rank_, " of ", size_, ": ", what, " failed: ", why), kNumeric);
+      throw Error(ErrorKind::ranks, str("rank ", rank(), " of ", size(), ": ", what, " failed: ", why), kNumeric);
     }
   }
 
@@ -386,22 +375,20 @@ class GlooRanks final : public Ranks {
                          h.bytes < 0 ? "" : str(" of ", h.bytes, " bytes")));
     }
     throw Error(ErrorKind::ranks,
-                str("rank ", rank_, " of ", size_, ": the ranks do not do the same: ", join(said, "; "),
+                str("rank ", rank(), " of ", size(), ": the ranks do not do the same: ", join(said, "; "),
                     " (a bug in ucas; please report it with the command)"),
                 kNumeric);
   }
 
   std::vector<at::Tensor> all_of(const char* what, const at::Tensor& mine) {
     std::vector<std::vector<at::Tensor>> out(1);
-    for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty_like(mine));
+    for (int64_t r = 0; r < size(); ++r) out[0].push_back(at::empty_like(mine));
     std::vector<at::Tensor> in{mine};
     called(what, [&] { group_->allgather(out, in)->wait(); });
     return out[0];
   }
 
-  const int64_t rank_, size_;
-  int64_t bytes_ = 0, calls_ = 0;
-  RankLocation place_;
+  int64_t calls_ = 0;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::Backend> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any

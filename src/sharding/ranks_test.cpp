@@ -8,16 +8,12 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -27,7 +23,6 @@
 #include "sharding/heartbeat.h"
 #include "support/engine/gpu_views.h"
 #include "support/engine/process_ranks.h"
-#include "support/patience.h"
 #include "train/optimizer/optimizer.h"
 #include "train/update/config.h"
 
@@ -55,11 +50,6 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
       sums[1] = {summed};
       ranks.reduce("summed", sums);
       if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
-      std::string claimed;
-      for (int i = 0; i < 3; ++i) claimed += static_cast<char>('a' + ranks.next_in_counter("x"));
-      std::string all_claims = join(ranks.all_gather("claimed", claimed), "");
-      std::ranges::sort(all_claims);
-      if (all_claims != std::string("abcdefghi").substr(0, static_cast<size_t>(3 * size))) return "claim " + all_claims;
       if (ranks.any("none", false) || !ranks.any("one", ranks.rank() == 1)) return "any";
       if (ranks.from_leader("told", str(ranks.rank())) != "0") return "told";
       const RankLocation place = ranks.place();
@@ -265,97 +255,23 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
   }
 }
 
-// Ends a response with every look for more; a slow one draws its first when `wait` comes back.
+// Draws the first token of each prompt; leaves out so many responses at the end.
 class Drawing final : public Rollouter {
  public:
-  explicit Drawing(std::function<void()> wait = nullptr) : wait_(std::move(wait)) {}
+  explicit Drawing(size_t missing) : missing_(missing) {}
   std::vector<Episode> run(const RolloutRequest& request) override {
-    std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
     std::vector<Episode> sampled;
-    for (size_t job = 0; job < jobs.size(); ++job) {
-      for (uint32_t i = 0; i < jobs[job].samples; ++i) {
-        if (wait_ && sampled.size() == 1) wait_();
-        sampled.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
-        request.sink.on_response(sampled.back());
-        if (told != nullptr) ++*told;
-        if (!request.feed.more) continue;
-        for (const PromptJob& more : request.feed.more()) jobs.push_back(more);
-      }
+    for (size_t job = 0; job < request.jobs.size(); ++job) {
+      for (uint32_t i = 0; i < request.jobs[job].samples; ++i)
+        sampled.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {request.jobs[job].prompt[0]}});
     }
-    count = sampled.size();
+    sampled.resize(sampled.size() - missing_);
     return sampled;
   }
-  std::atomic<size_t>* told = nullptr;  // of each that was sampled
-  size_t count = 0;
 
  private:
-  const std::function<void()> wait_;
+  const size_t missing_;
 };
-
-TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) {
-  void* shared_page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(shared_page, MAP_FAILED);
-  for (const bool claims : {false, true}) {
-    auto* drawn_by_quick = new (shared_page) std::atomic<size_t>(0);
-    const auto said = in_processes(2,
-                                   [&](Ranks& ranks) -> std::string {
-                                     std::vector<std::vector<int32_t>> prompts;
-                                     for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
-                                     std::vector<PromptJob> jobs;
-                                     for (const auto& prompt : prompts)
-                                       jobs.push_back({.prompt = prompt, .samples = 2});
-                                     size_t rounds = 0;
-                                     Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
-                                : std::function<void()>());
-                                     if (!ranks.leads()) own.told = drawn_by_quick;
-                                     const std::unique_ptr<Rollouter> shared = share_rollout(own, ranks, claims);
-                                     for (int again = 0; again < 2; ++again) {
-                                       ++rounds;
-                                       RolloutRequest request;
-                                       request.jobs = jobs;
-                                       const std::vector<Episode> all = shared->run(request);
-                                       if (all.size() != 48) return str(all.size(), " responses");
-                                       for (size_t i = 0; i < all.size(); ++i) {
-                                         const Episode& s = all[i];
-                                         const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 &&
-                                                            s.token[0] == 100 + s.job;
-                                         if (!right) return str("response ", i, " is of prompt ", s.job);
-                                       }
-                                       if (!claims && own.count != 24) return str("drew ", own.count, " of its own");
-                                       if (claims && (ranks.leads() ? own.count != 18 : own.count != 30))
-                                         return str("drew ", own.count);
-                                     }
-                                     return "";
-                                   });
-    EXPECT_EQ(said, std::vector<std::string>(2));
-  }
-}
-
-TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
-  const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
-    Drawing own;
-    if (!ranks.leads()) {
-      follow_rollout(own, ranks, nullptr);
-      return own.count > 0 ? "" : "drew nothing";
-    }
-    std::vector<std::vector<int32_t>> prompts;
-    for (int32_t i = 0; i < 500; ++i) prompts.push_back({i});
-    std::vector<PromptJob> jobs;
-    for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt});
-    RolloutRequest request;
-    request.jobs = jobs;
-    request.sink.keep = false;
-    std::vector<int64_t> came;
-    request.sink.on_response = [&](const Episode& s) { came.push_back(s.token[0] == s.job ? s.job : -1); };
-    lead_rollout(own, ranks)->run(request);
-    dismiss_followers(ranks);
-    for (int64_t i = 0; i < 500; ++i)
-      if (came.size() != 500 || came[static_cast<size_t>(i)] != i)
-        return str("not all, or not in order: ", came.size());
-    return "";
-  });
-  EXPECT_EQ(said, std::vector<std::string>(3));
-}
 
 TEST(ranks, one_that_ends_is_told_of_by_the_others) {
   const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
@@ -460,30 +376,35 @@ TEST(ranks, rank_0_decides_and_any_stops) {
   EXPECT_EQ(said, std::vector<std::string>(2));
 }
 
-// A claim counter that is not at 0 left the last quarter of the prompts unassigned: their empty groups were trained on.
+// Their empty groups would be trained on.
 TEST(ranks, responses_that_are_missing_end_all) {
   const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
-    std::vector<std::vector<int32_t>> prompts(24, {1});
+    std::vector<std::vector<int32_t>> prompts;
+    for (int32_t i = 0; i < 25; ++i) prompts.push_back({100 + i});
     std::vector<PromptJob> jobs;
     for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
-    if (ranks.leads()) ranks.add_to_counter("prompts/0", 100);
-    ranks.barrier("the beginning");
-    Drawing own;
     RolloutRequest request;
     request.jobs = jobs;
+    Drawing whole(0), part(ranks.leads() ? 0 : 3);
+    const std::vector<Episode> all = share_rollout(whole, ranks)->run(request);
+    if (all.size() != 50) return str(all.size(), " responses");
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Episode& s = all[i];
+      const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 && s.token[0] == 100 + s.job;
+      if (!right) return str("response ", i, " is of prompt ", s.job);
+    }
     bool stops = false;
     request.limits.should_stop = [&] { return stops; };
-    const std::unique_ptr<Rollouter> shared = share_rollout(own, ranks, true);
+    const std::unique_ptr<Rollouter> shared = share_rollout(part, ranks);
     try {
       shared->run(request);
       return "went on";
     } catch (const Error& e) {
-      if (std::string(e.what()).find("the ranks have 36 of 48 responses") == std::string::npos) return e.what();
+      if (std::string(e.what()).find("the ranks have 47 of 50 responses") == std::string::npos) return e.what();
     }
-    if (ranks.leads()) ranks.add_to_counter("prompts/1", 100);
     ranks.barrier("again");
     stops = ranks.rank() == 1;  // who is told to stop leaves some out
-    return shared->run(request).size() == 36 ? "" : "not those that are there";
+    return shared->run(request).size() == 47 ? "" : "not those that are there";
   });
   EXPECT_EQ(said, std::vector<std::string>(2));
 }
@@ -503,7 +424,6 @@ TEST(ranks, another_attempt_under_the_same_store_begins_anew) {
     };
   };
   const auto cut = in_processes(2, joined(0), [](Ranks& ranks) -> std::string {
-    ranks.next_in_counter("x");
     ranks.barrier("one");
     if (ranks.rank() == 1) _exit(0);
     ranks.barrier("another");
@@ -513,8 +433,7 @@ TEST(ranks, another_attempt_under_the_same_store_begins_anew) {
   for (int attempt = 1; attempt < 3; ++attempt) {
     const auto said = in_processes(2, joined(attempt), [](Ranks& ranks) -> std::string {
       ranks.barrier("one");
-      const int64_t claimed = ranks.next_in_counter("x");
-      return claimed == 0 || claimed == 1 ? "" : str("claims ", claimed);
+      return "";
     });
     EXPECT_EQ(said, std::vector<std::string>(2));
   }

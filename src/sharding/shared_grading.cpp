@@ -43,34 +43,20 @@ Verdict take_verdict(std::string_view& bytes) {
 
 }  // namespace
 
-std::vector<int64_t> graded_by(const Ranks& ranks, size_t count) {
-  std::vector<int64_t> by;
-  for (size_t i = 0; i < count; ++i) by.push_back(static_cast<int64_t>(i) % ranks.size());
-  return by;
-}
-
-std::vector<Verdict> gather_verdicts(Ranks& ranks, std::span<const int64_t> by, const GradeSome& grade) {
-  std::vector<size_t> own;
-  for (size_t i = 0; i < by.size(); ++i)
-    if (by[i] == ranks.rank()) own.push_back(i);
-  std::vector<Verdict> graded = ranks.together("grading responses", [&] { return grade(own); });
-  UCAS_CHECK(graded.size() == own.size(), "expected one verdict per response");
-  if (ranks.alone()) return graded;
+std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks) {
+  if (ranks.alone()) return grade_all(graders, items);
+  std::vector<GradeItem> own;
+  const auto size = static_cast<size_t>(ranks.size());
+  for (auto i = static_cast<size_t>(ranks.rank()); i < items.size(); i += size) own.push_back(items[i]);
   std::string bytes;
-  for (const Verdict& verdict : graded) append_verdict(bytes, verdict);
+  for (const Verdict& verdict : ranks.together("grading responses", [&] { return grade_all(graders, own); })) {
+    append_verdict(bytes, verdict);
+  }
   const std::vector<std::string> of_ranks = ranks.all_gather("verdicts of responses", bytes);
   std::vector<std::string_view> left(of_ranks.begin(), of_ranks.end());
   std::vector<Verdict> verdicts;
-  for (const int64_t rank : by) verdicts.push_back(take_verdict(left[static_cast<size_t>(rank)]));
+  for (size_t i = 0; i < items.size(); ++i) verdicts.push_back(take_verdict(left[i % size]));
   return verdicts;
-}
-
-std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks) {
-  return gather_verdicts(ranks, graded_by(ranks, items.size()), [&](std::span<const size_t> numbers) {
-    std::vector<GradeItem> own;
-    for (const size_t i : numbers) own.push_back(items[i]);
-    return grade_all(graders, own);
-  });
 }
 
 }  // namespace ucas

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -52,14 +53,6 @@ double bisect(double low, double high, Function f) {
   return low + (high - low) / 2;
 }
 
-double redrawn_share(std::span<const double> values, Rng& rng) { return redraw_mean(values, {0, 1}, rng); }
-
-double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
-  double total = 0;
-  for (const auto& set : sets) total += redrawn_share(set, rng);
-  return total / static_cast<double>(sets.size());
-}
-
 }  // namespace
 
 Summary summarize(std::span<const double> values) {
@@ -92,6 +85,43 @@ double normal_quantile(double p) {
   return bisect(-40.0, 0.0, [&](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2 - p; });
 }
 
+namespace {
+
+// The chance that a Brownian motion stays within +-bound at every time: its density at one time from that at the one
+// before, on a grid, by Simpson's rule.
+double stays_within(double bound, std::span<const double> times) {
+  constexpr size_t kIntervals = 256;
+  const double step = 2 * bound / kIntervals;
+  std::vector<double> weight(kIntervals + 1), density = {1};
+  for (size_t i = 0; i <= kIntervals; ++i) weight[i] = step / 3 * (i % kIntervals == 0 ? 1 : i % 2 == 1 ? 4 : 2);
+  double before = 0;
+  for (double time : times) {
+    const double variance = time - before;
+    std::vector<double> next(kIntervals + 1);
+    for (size_t i = 0; i <= kIntervals; ++i) {
+      for (size_t j = 0; j < density.size(); ++j) {
+        const double move = density.size() == 1 ? -bound + step * static_cast<double>(i)
+                                                : step * (static_cast<double>(i) - static_cast<double>(j));
+        next[i] += density[j] * std::exp(-move * move / (2 * variance)) / std::sqrt(2 * M_PI * variance);
+      }
+    }
+    for (size_t i = 0; i <= kIntervals; ++i) next[i] *= weight[i];
+    density = std::move(next);
+    before = time;
+  }
+  return std::accumulate(density.begin(), density.end(), 0.0);
+}
+
+}  // namespace
+
+std::vector<double> obrien_fleming(std::span<const int64_t> looks, double alpha) {
+  std::vector<double> times, levels;
+  for (int64_t look : looks) times.push_back(static_cast<double>(look) / static_cast<double>(looks.back()));
+  const double bound = bisect(0.5, 8.0, [&](double b) { return stays_within(b, times) - (1 - alpha); });
+  for (double time : times) levels.push_back(std::erfc(bound / std::sqrt(2 * time)));
+  return levels;
+}
+
 Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
   UCAS_CHECK(successes >= 0 && successes <= trials && level > 0 && level < 1, "0 <= successes <= trials");
   double k = static_cast<double>(successes), n = static_cast<double>(trials), tail = (1 - level) / 2;
@@ -116,15 +146,6 @@ double redraw_mean(std::span<const double> values, const Interval& range, Rng& r
   return sum / weights;
 }
 
-Interval bootstrap_share(std::span<const double> values, uint64_t seed, double level, int64_t draws) {
-  UCAS_CHECK(draws > 0, "a bootstrap needs at least one resample");
-  if (values.empty()) return {};
-  Rng rng(seed, 0x626f6f74);  // a stream of its own
-  std::vector<double> means;
-  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn_share(values, rng));
-  return percentile_interval(means, level);
-}
-
 Interval percentile_interval(std::span<const double> drawn, double level) {
   UCAS_CHECK(!drawn.empty() && level > 0 && level < 1, "an interval needs values and a level inside (0, 1)");
   std::vector<double> sorted(drawn.begin(), drawn.end());
@@ -132,10 +153,11 @@ Interval percentile_interval(std::span<const double> drawn, double level) {
   return {quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)};
 }
 
-MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level, int64_t draws) {
+Figure macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level, int64_t draws,
+                  uint64_t stream) {
   UCAS_CHECK(!sets.empty(), "expected at least one problem set");
-  MacroMean out;
-  Interval exact;
+  const auto count = static_cast<double>(sets.size());
+  Figure out{0, 0, 0};
   bool constant = true;
   for (const auto& set : sets) {
     UCAS_CHECK(!set.empty(), "a problem set must not be empty");
@@ -143,19 +165,25 @@ MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, d
     const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
     constant = constant && extreme;
     const Interval own = clopper_pearson(extreme && summary.max == 1 ? summary.count : 0, summary.count, level);
-    out.mean += summary.mean / static_cast<double>(sets.size());
-    exact.low += own.low / static_cast<double>(sets.size());
-    exact.high += own.high / static_cast<double>(sets.size());
+    out.value += summary.mean / count;
+    out.low += own.low / count;
+    out.high += own.high / count;
   }
-  out.interval = {kUnknown, kUnknown};
-  if (draws == 0) return out;
-  out.interval = exact;
+  if (draws == 0) return {out.value, kUnknown, kUnknown};
   if (constant) return out;
-  Rng rng(seed, 0x6d616372);
+  Rng rng(seed, stream);
   std::vector<double> means;
-  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn_mean(sets, rng));
-  out.interval = percentile_interval(means, level);
-  return out;
+  for (int64_t draw = 0; draw < draws; ++draw) {
+    double total = 0;
+    for (const auto& set : sets) total += redraw_mean(set, {0, 1}, rng);
+    means.push_back(total / count);
+  }
+  const Interval interval = percentile_interval(means, level);
+  return {out.value, interval.low, interval.high};
+}
+
+Figure share_mean(const std::vector<double>& values, uint64_t seed, double level, int64_t draws) {
+  return macro_mean({&values, 1}, seed, level, draws, 0x626f6f74);
 }
 
 }  // namespace ucas

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "stats/spread.h"
 
 namespace ucas {
 
@@ -32,24 +33,22 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level = 0.95)
 // coverage_test.cpp counts how often it covers.
 double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng);
 
-// The bootstrap of it for values between 0 and 1.
-Interval bootstrap_share(std::span<const double> values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
-
 // The bounds between which `level` of the drawn values lie; linear between order statistics, as numpy does by default.
 Interval percentile_interval(std::span<const double> drawn, double level = 0.95);
 
-// A figure over several sets of problems, each set counting the same however many problems it has.
-struct MacroMean {
-  double mean = 0;
-  Interval interval;
-};
+// Mean of the sets' means, of values between 0 and 1, each set counting the same however many problems it has. The
+// interval is a bootstrap that redraws the problems within each set (redraw_mean) and never the sets: they are those of
+// the paper, not a sample of possible ones. Where every set is all 0 or all 1 there is nothing to redraw; then it is
+// the mean of the sets' Clopper-Pearson bounds, which covers at least `level`. `draws` = 0: no interval (NaN). Every
+// set has at least one value.
+Figure macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level = 0.95, int64_t draws = 2000,
+                  uint64_t stream = 0x6d616372);
+// The same of one set.
+Figure share_mean(const std::vector<double>& values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
 
-// Mean of the sets' means, of values between 0 and 1. The interval is a bootstrap that redraws the problems within each
-// set, as bootstrap_share does, and never the sets: they are those of the paper, not a sample of possible ones. Where
-// every set is all 0 or all 1 there is nothing to redraw; then it is the mean of the sets' Clopper-Pearson bounds,
-// which covers at least `level`. `draws` = 0: no interval (NaN). Every set has at least one value.
-MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level = 0.95,
-                     int64_t draws = 2000);
+// Looks at a growing number of observations, ascending, each with a test at its own level: those of O'Brien and Fleming
+// (1979), two-sided, that keep the chance of any false claim at `alpha`. 8 and 16: 0.0052, 0.048.
+std::vector<double> obrien_fleming(std::span<const int64_t> looks, double alpha = 0.05);
 
 // Regularized incomplete beta function I_x(a, b) for a, b > 0, and the x at which it is p.
 double incomplete_beta(double a, double b, double x);

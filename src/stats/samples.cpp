@@ -1,8 +1,11 @@
 #include "stats/samples.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
+#include "stats/spread.h"
 
 namespace ucas {
 
@@ -31,6 +34,8 @@ double mean_at_n(SampleCount samples) {
   return static_cast<double>(samples.c) / static_cast<double>(samples.n);
 }
 
+bool covers(SampleCount samples, double tau) { return mean_at_n(samples) >= tau; }
+
 std::optional<size_t> majority(std::span<const int32_t> answer_class) {
   struct Votes {
     int64_t count = 0;
@@ -49,6 +54,39 @@ std::optional<size_t> majority(std::span<const int32_t> answer_class) {
   }
   if (!best) return std::nullopt;
   return best->first;
+}
+
+namespace {
+
+// 1 .. n, equal values sharing the mean of their places.
+std::vector<double> mean_ranks(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return values[i]; });
+  std::vector<double> ranks(values.size());
+  for (size_t first = 0; first < order.size();) {
+    size_t last = first;
+    while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
+    for (size_t i = first; i < last; ++i) ranks[order[i]] = static_cast<double>(first + 1 + last) / 2;
+    first = last;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+double auroc(std::span<const double> score, const std::vector<bool>& right) {
+  UCAS_CHECK(score.size() == right.size(), "expected one score per answer");
+  const std::vector<double> ranks = mean_ranks(score);
+  double rank_sum = 0, positives = 0;  // of right answers
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (!right[i]) continue;
+    rank_sum += ranks[i];
+    positives += 1;
+  }
+  const double negatives = static_cast<double>(ranks.size()) - positives;
+  if (positives == 0 || negatives == 0) return kUnknown;
+  return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
 }  // namespace ucas

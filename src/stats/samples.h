@@ -1,9 +1,10 @@
-// Figures from n graded samples per problem: pass@k, mean@k and majority vote.
+// Figures from graded samples: pass@k, mean@k and majority vote of a problem, ranking by a score.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace ucas {
 
@@ -24,9 +25,17 @@ double frontier_of_base(SampleCount base, int64_t k);
 // mean@n = avg@n = the share of right samples; the same as pass@1.
 double mean_at_n(SampleCount samples);
 
+// cover@tau counts the problems with at least a share tau of their samples right (Dragoi et al. 2025,
+// arXiv:2510.08325): what a model solves reliably, where pass@k of many samples counts what it solves once.
+bool covers(SampleCount samples, double tau);
+
 // maj@n: the sample whose answer stands for the vote, i.e. the first of the largest answer class; ties go to the class
 // seen first; samples of class -1 (unparseable) do not vote. Nothing if there is no vote: the problem then counts as
 // wrong.
 std::optional<size_t> majority(std::span<const int32_t> answer_class);
+
+// Chance that a random right answer scores above a random wrong one, ties counting half (Mann-Whitney U / (n1 n0)).
+// Unknown (NaN) unless there are both right and wrong answers.
+double auroc(std::span<const double> score, const std::vector<bool>& right);
 
 }  // namespace ucas

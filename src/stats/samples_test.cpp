@@ -85,5 +85,29 @@ TEST(samples, a_model_that_is_the_base_has_the_frontier_of_its_control) {
   EXPECT_GT(expected, 0.1);
 }
 
+TEST(cover, counts_a_problem_from_its_threshold_on) {
+  EXPECT_TRUE(covers({16, 8}, 0.5));
+  EXPECT_FALSE(covers({16, 7}, 0.5));
+  EXPECT_TRUE(covers({10, 1}, 0.1));
+  EXPECT_FALSE(covers({10, 9}, 1));
+}
+
+TEST(ranking, agrees_with_scipy) {
+  const Json goldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/stats.json", 1 << 20);
+  for (const Json& row : goldens.at("calibration")) {
+    std::vector<bool> right;
+    for (int r : row.at("right")) right.push_back(r == 1);
+    EXPECT_NEAR(auroc(row.at("p").get<std::vector<double>>(), right), row.at("auroc").get<double>(), 1e-12);
+  }
+}
+
+TEST(ranking, of_a_perfect_order_a_reversed_one_and_none_at_all) {
+  std::vector<bool> right = {false, false, true, true};
+  EXPECT_EQ(auroc(std::vector<double>{1, 2, 3, 4}, right), 1.0);
+  EXPECT_EQ(auroc(std::vector<double>{4, 3, 2, 1}, right), 0.0);
+  EXPECT_EQ(auroc(std::vector<double>{7, 7, 7, 7}, right), 0.5);
+  EXPECT_TRUE(std::isnan(auroc(std::vector<double>{1, 2}, {true, true})));
+}
+
 }  // namespace
 }  // namespace ucas

@@ -106,7 +106,8 @@ void StudyConfig::fields(Fields& f) {
           "directory of the run directories; studies with the same pool share finished runs of equal settings and "
           "base; empty = OUT/pool");
   f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
-  f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run: 0, 1, ...");
+  f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run");
+  f.field("first_seed", first_seed, Range{0, 1e9}, "the first of these seeds; the others follow");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
   f.field("columns", columns,
@@ -117,9 +118,8 @@ void StudyConfig::fields(Fields& f) {
   f.field("problems", problems, "problem ids for kind case; empty = two problems that the rows answer differently");
   f.field("sources", sources,
           "data sources with a confidence or passk figure each; empty = all sources of the evaluation");
-  f.field("jobs", jobs, Range{1, 1024}, "processes; each trains the next run that no other has");
   f.field("device", device, "device to run on: cpu, cuda or cuda:N");
-  f.field("threads", threads, Range{0, 4096}, "CPU threads per run; 0 = all cores divided among jobs");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads per run; 0 = all cores");
   f.section("decide", decide);
   f.section("base", base);
   f.section("evaluate", evaluate);
@@ -170,7 +170,7 @@ void check_sources(const StudyBase& base) {
 
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
-void StudyConfig::validate() const {
+void StudyConfig::validate(bool trains) const {
   std::vector<std::string> names;
   for (const StudyKind& known : kKinds) names.emplace_back(known.name);
   for (const std::string& name : kind) {
@@ -194,7 +194,8 @@ void StudyConfig::validate() const {
     throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
                                        ": the base is asked as often as the runs at least; raise it, or 0"));
   }
-  check_sources(base);
+  if (!std::ranges::is_sorted(decide.looks)) throw Error(ErrorKind::config, "decide.looks: expected ascending numbers");
+  if (trains) check_sources(base);
 }
 
 namespace {
@@ -215,33 +216,12 @@ const std::string& text_of(const Setting& setting) {
   return *text;
 }
 
-// The texts of a list of anything; from the command line "0, 0.1" or "[0, 0.1]".
-std::vector<std::string> items_of(const Setting& setting) {
-  std::vector<std::string> items;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&setting.value)) {
-    items = *texts;
-  } else if (const auto* numbers = std::get_if<std::vector<int64_t>>(&setting.value)) {
-    for (int64_t number : *numbers) items.push_back(str(number));
-  } else if (const auto* text = std::get_if<std::string>(&setting.value)) {
-    std::string_view list = trim(*text);
-    if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
-    for (const std::string& item : split(list, ',')) items.emplace_back(trim(item));
-  }
-  if (items.empty()) {
-    throw Error(ErrorKind::config,
-                str(setting.where, ": [grid] ", printable(setting.key), ": expected a list of values"));
-  }
-  return items;
-}
-
 // The tables of a study file, taken apart.
 struct StudyFile {
   std::vector<Setting> own, all;
   std::map<std::string, StudyRun> runs;
   std::map<std::string, std::vector<Setting>> columns, gates;
   std::set<std::string> inherited;  // of runs: a study need not have all rows of what it extends
-  std::string grid_config;
-  std::vector<Setting> grid;  // an axis each, value: list
 
   void read(const std::string& path_or_name, int depth = 0);
   void add(const Setting& setting);
@@ -268,11 +248,6 @@ void StudyFile::add(const Setting& setting) {
   rest.key = setting.key.substr(dot + 1);
   if (table == "all") {
     all.push_back(rest);
-  } else if (setting.key == "grid.config") {
-    grid_config = text_of(setting);
-  } else if (table == "grid") {
-    std::erase_if(grid, [&](const Setting& s) { return s.key == rest.key; });  // a later one replaces an earlier one
-    grid.push_back(rest);
   } else if (table == "run" || table == "column" || table == "gate") {
     const size_t second = rest.key.find('.');
     if (second == std::string::npos) {
@@ -291,34 +266,6 @@ void StudyFile::add(const Setting& setting) {
   }
 }
 
-// A row for every combination, the last axis running fastest.
-std::vector<StudyRun> grid_rows(const StudyFile& file) {
-  if (file.grid.empty()) return {};
-  if (file.grid_config.empty()) {
-    throw Error(ErrorKind::config,
-                str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
-  }
-  std::vector<StudyRun> rows(1);
-  rows[0].settings = {{"label", "", "grid", true}};
-  for (const Setting& axis : file.grid) {
-    const std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
-    std::vector<StudyRun> longer;
-    for (const StudyRun& row : rows) {
-      for (const std::string& value : items_of(axis)) {
-        StudyRun& one = longer.emplace_back(row);
-        const std::string label = std::get<std::string>(row.settings[0].value);
-        one.settings[0].value = str(label, label.empty() ? "" : ", ", short_key, " ", value);
-        one.name += str(row.name.empty() ? "" : "-", short_key, value);
-        one.settings.push_back({axis.key, value, axis.where, true});
-      }
-    }
-    rows = std::move(longer);
-    if (rows.size() > 10000) throw Error(ErrorKind::limit, "[grid]: more than 10,000 combinations");
-  }
-  for (StudyRun& row : rows) row.config = file.grid_config;
-  return rows;
-}
-
 // Names become directories.
 void check_row_name(const std::string& name) {
   if (!name.empty() && name.find('/') == std::string::npos && name[0] != '.') return;
@@ -327,22 +274,18 @@ void check_row_name(const std::string& name) {
 }
 
 void name_rows(Study& study, const StudyFile& file) {
-  auto add = [&](StudyRun run) {
-    check_row_name(run.name);
-    if (std::ranges::find(study.runs, run.name, &StudyRun::name) != study.runs.end()) {
-      throw Error(ErrorKind::config, str("runs: ", printable(run.name), " stands twice"));
-    }
-    run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
-    study.runs.push_back(std::move(run));
-  };
   for (const std::string& name : study.config.runs) {
     auto table = file.runs.find(name);
     StudyRun run = table == file.runs.end() ? StudyRun{} : table->second;
     run.name = name;
     if (run.config.empty()) run.config = name;
-    add(std::move(run));
+    check_row_name(name);
+    if (std::ranges::find(study.runs, name, &StudyRun::name) != study.runs.end()) {
+      throw Error(ErrorKind::config, str("runs: ", printable(name), " stands twice"));
+    }
+    run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
+    study.runs.push_back(std::move(run));
   }
-  for (StudyRun& row : grid_rows(file)) add(std::move(row));
   for (const auto& [name, run] : file.runs) {
     if (std::ranges::find(study.config.runs, name) == study.config.runs.end() && !file.inherited.contains(name)) {
       throw Error(ErrorKind::config,
@@ -350,8 +293,7 @@ void name_rows(Study& study, const StudyFile& file) {
     }
   }
   if (study.runs.empty()) {
-    throw Error(ErrorKind::config,
-                "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...], or give a [grid]");
+    throw Error(ErrorKind::config, "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...]");
   }
 }
 
@@ -412,7 +354,7 @@ void check_rows(const Study& study) {
 
 }  // namespace
 
-Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides, bool trains) {
   Study study{stem_of(path_or_name, ".toml"), {}, {}, {}, {}, {}};
   StudyConfig& config = study.config;
   StudyFile file;
@@ -422,7 +364,7 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   ucas::apply(first, file.own, false);  // finds the task
   config.base.hidden = options_of(first.base.kind()).hidden;
   ucas::apply(config, file.own);
-  config.validate();
+  config.validate(trains);
   if (config.out.empty()) config.out = path_join("runs", study.name);
   if (config.pool.empty()) config.pool = path_join(config.out, "pool");
   if (config.title.empty()) config.title = study.name;

@@ -58,7 +58,7 @@ struct StudyConfig {
   std::string out;                    // default: runs/NAME-OF-THE-STUDY
   std::string pool;                   // run directories, shared with other studies; default: OUT/pool
   std::string data;                   // relative paths of `base` are below it
-  int64_t seeds = 1;                  // 0, 1 ... for every run
+  int64_t seeds = 1, first_seed = 0;  // of every run
   std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
   std::string reference;              // the row that the others are compared with; default: the first trained
   std::vector<std::string> columns;   // of the table; default: what the evaluation has
@@ -66,15 +66,16 @@ struct StudyConfig {
   std::string metric = "greedy";      // of bars
   std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
   std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
-  int64_t jobs = 1;                   // processes, each trains the next run that no other has
   std::string device = "cpu";
-  int64_t threads = 0;  // of a run; 0 = cores / jobs
+  int64_t threads = 0;  // of a run; 0 = all cores
   StudyDecision decide;
   StudyBase base;
   EvalConfig evaluate;
   void fields(Fields& f);
-  void validate() const;
+  void validate(bool trains) const;
   bool is(const std::string& name) const;  // one of its kinds
+  // In the views; in the pool its hash follows.
+  std::string eval_name() const { return base.suite.empty() ? "test" : base.suite; }
 };
 
 // One row of the study's table: a config and what is set on top of it.
@@ -94,8 +95,9 @@ struct Study {
 
 // A file, or the name of an embedded study ("tiny-methods"). `extends`: another one, whose settings hold where this
 // file has none. [run.NAME] holds `config` and settings of `ucas train`, [all] settings of every run; [run.NAME]
-// without `config` refers to the config NAME; [grid] a `config` and lists: a row for each combination.
-Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
+// without `config` refers to the config NAME.
+// `trains`: what is trained on and asked must be there, too.
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides, bool trains = true);
 
 // What the kinds draw of finished runs.
 std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,

@@ -60,20 +60,6 @@ TEST(study_config, what_cannot_be_meant_is_refused) {
   EXPECT_THROW(read_study("tiny-method", {}), Error);
 }
 
-TEST(study_config, a_grid_gives_a_row_for_each_combination_named_by_its_values) {
-  Study study = read_text(str("kind = \"sensitivity\"\n", kTask,
-                              "[all]\ntrain.steps = 5\n[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 0.25]\n"
-                              "method.beta = [0, 0.005, 1]\n"));
-  ASSERT_EQ(study.runs.size(), 6u);
-  EXPECT_EQ(study.runs[0].name, "alpha0-beta0");
-  EXPECT_EQ(study.runs[4].name, "alpha0.25-beta0.005");
-  EXPECT_EQ(study.runs[4].config, "ucas-tiny");
-  ASSERT_EQ(study.runs[4].settings.size(), 4u);  // of [all], label, alpha, beta
-  EXPECT_EQ(study.runs[4].settings[0].key, "train.steps");
-  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[3].value), "0.005");
-  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[1].value), "alpha 0.25, beta 0.005");
-}
-
 TEST(study_config, table_3_is_the_paper_s_grid) {
   const std::vector<Setting> given = {{"base.model", "m", "--base.model", true}};
   for (const std::string name : {"paper-sensitivity", "tiny-sensitivity"}) {
@@ -89,15 +75,6 @@ TEST(study_config, table_3_is_the_paper_s_grid) {
                                                 "alpha 0.2, beta 0.1", "alpha 0.1, beta 0.01", "alpha 0.4, beta 0.01"}))
         << name;
   }
-}
-
-TEST(study_config, an_axis_given_on_the_command_line_replaces_that_of_the_file) {
-  const Setting axis{"grid.method.alpha", "0.1, 0.3", "--grid.method.alpha", true};
-  Study study = read_text(
-      str("kind = \"sensitivity\"\n", kTask, "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 0.25, 0.4]\n"),
-      {axis});
-  ASSERT_EQ(study.runs.size(), 2u);
-  EXPECT_EQ(study.runs[1].name, "alpha0.3");
 }
 
 TEST(study_config, a_study_that_extends_another_has_its_settings_unless_it_has_its_own) {
@@ -182,11 +159,8 @@ TEST(study_config, paths_of_the_base_lie_below_data_unless_they_are_absolute) {
   EXPECT_EQ(study.config.base.test, (std::vector<std::string>{"sets/c.jsonl"}));
 }
 
-TEST(study_config, kinds_grids_and_rows_that_cannot_be_are_refused_by_name) {
+TEST(study_config, kinds_and_rows_that_cannot_be_are_refused_by_name) {
   EXPECT_NE(refusal(str("kind = \"ablations\"\nruns = [\"a\"]\n", kTask)).find("did you mean ablation?"),
-            std::string::npos);
-  EXPECT_NE(refusal(str(kTask, "[grid]\nmethod.alpha = [0, 1]\n")).find("needs config"), std::string::npos);
-  EXPECT_NE(refusal(str(kTask, "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = 0.5\n")).find("a list of values"),
             std::string::npos);
   EXPECT_NE(refusal(str("runs = [\"a\"]\nreference = \"b\"\n", kTask)).find("reference = \"b\""), std::string::npos);
   EXPECT_NE(refusal(str("runs = [\"../a\"]\n", kTask)).find("name of a row"), std::string::npos);

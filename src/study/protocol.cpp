@@ -25,6 +25,13 @@ void StudyDecision::fields(Fields& f) {
   f.field("not_by", not_by, Range{0, 1},
           "difference of a share that the intervals of all compared columns must lie below for \"does not help\"");
   f.field(
+      "effect", effect, Range{0, 1},
+      "difference of a share that the interval of the first compared column must lie within, on both sides, for \"no "
+      "effect\"; 0 = not asked");
+  f.field(
+      "looks", looks, Range{2, 1000},
+      "numbers of seeds to decide at, such as 8,16, each at its level of O'Brien and Fleming; empty = once, at all");
+  f.field(
       "placebos", placebos,
       "rows compared with decide.row instead of the reference; \"helps\" needs a significant difference from each in "
       "the column that helps");
@@ -65,14 +72,26 @@ std::string differences_text(const StudyTable& table, const std::vector<Contrast
   return text;
 }
 
-std::string verdict(const StudyTable& table, const std::vector<Contrast>& against, const StudyDecision& decision) {
+// What is no share and differs: "entropy higher".
+std::string asides(const StudyTable& table, const std::vector<Contrast>& against) {
+  std::string text;
+  for (size_t c = 0; c < against.size(); ++c) {
+    if (table.compare[c].is_share() || !against[c].significant) continue;
+    text += str(", ", table.compare[c].text(), against[c].change.value > 0 ? " higher" : " lower");
+  }
+  return text;
+}
+
+std::string verdict(const StudyTable& table, const std::vector<Contrast>& against) {
+  const StudyDecision& decision = table.options.decide;
   std::vector<std::string> better, worse, unbeaten;
   bool below = true;
   for (size_t c = 0; c < against.size(); ++c) {
     const Contrast& d = against[c];
     const std::string column = table.compare[c].text();
+    if (!table.compare[c].is_share()) continue;
     if (d.significant && d.change.high < 0) worse.push_back(column);
-    if (table.compare[c].is_share()) below = below && d.change.bounded() && d.change.high < decision.not_by;
+    below = below && d.change.bounded() && d.change.high < decision.not_by;
     if (!d.significant || d.change.value < decision.helps_from || !(d.change.low > 0)) continue;
     better.push_back(column);
     for (const PlaceboContrasts& placebo : table.placebos) {
@@ -88,15 +107,25 @@ std::string verdict(const StudyTable& table, const std::vector<Contrast>& agains
   if (!better.empty()) {
     return table.placebos.empty() ? "helps, if it also beats its placebos" : "helps";
   }
+  const Figure& first = against[0].change;
+  if (first.bounded() && std::max(-first.low, first.high) < decision.effect) {
+    return str("no effect of ", number_text(decision.effect, true), " points in ", table.compare[0].text());
+  }
   return below ? str("does not help by ", number_text(decision.not_by, true), " points") : "undecided";
 }
 
 }  // namespace
 
-std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision) {
-  const auto row = std::ranges::find(table.rows, title, &StudyRow::title);
-  if (row == table.rows.end() || row->against.empty()) return "undecided: the row was not compared";
-  std::string text = str(verdict(table, row->against, decision), ": ", differences_text(table, row->against));
+std::string decide(const StudyTable& table) {
+  const size_t row = table.row_called(table.options.decide.row);
+  if (row == table.rows.size() || table.rows[row].against.empty()) return "undecided: the row was not compared";
+  const std::vector<Contrast>& against = table.rows[row].against;
+  const std::vector<int64_t>& looks = table.options.decide.looks;
+  if (!looks.empty() && table.look == 0) {
+    return str("undecided: ", table.complete_seeds, " of ", looks[0], " seeds for the first look");
+  }
+  const std::string at = looks.empty() ? "" : str(" at ", table.look, " of ", looks.back(), " seeds");
+  std::string text = str(verdict(table, against), asides(table, against), at, ": ", differences_text(table, against));
   for (const PlaceboContrasts& placebo : table.placebos) {
     text += str("; above ", placebo.title, ": ", differences_text(table, placebo.below));
   }

@@ -41,11 +41,13 @@ struct StudyDecision {
   double helps_from = 0;  // the least difference that helps, where it is significant and its interval excludes 0
   double not_by = 0;      // it does not help by so much where the interval's upper end lies below, in every column
   std::vector<std::string> placebos = {};  // rows that it must beat, too, in the column in which it helps
+  double effect = 0;  // it has no effect of so much where the first column's interval lies between -+ it; 0 = unasked
+  std::vector<int64_t> looks = {};  // numbers of seeds at which is decided, by those of O'Brien and Fleming; {} = once
   void fields(Fields& f);
 };
-// "helps", "worse", "does not help by 3.3 points", "undecided", with the differences it follows from, those from the
-// table's placebos, too. A row that is significantly below the reference in any column does not help. `title`: of the
-// row.
-std::string decide(const StudyTable& table, const std::string& title, const StudyDecision& decision);
+// "helps", "worse", "no effect of 1.0 points", "does not help by 3.3 points", "undecided", with the differences it
+// follows from, those from the table's placebos, too. A row that is significantly below the reference in a share does
+// not help. What is no share decides nothing; that it differs is said after the verdict.
+std::string decide(const StudyTable& table);
 
 }  // namespace ucas

@@ -62,8 +62,9 @@ std::string decided(Contrast first, Contrast second) {
   StudyTable table;
   table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
   for (Contrast* c : {&first, &second}) c->p = c->p_holm = 0.01;
-  table.rows.push_back({"UCAS", true, {}, {}, {first, second}});
-  return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
+  table.options.decide = {"ucas", 0.01, 0.033, {}};
+  table.rows.push_back({"ucas", "UCAS", true, {}, {}, {first, second}});
+  return decide(table);
 }
 
 Contrast change(double value, double low, double high, bool significant) {
@@ -81,6 +82,22 @@ TEST(decision, is_help_where_one_outcome_is_significantly_and_enough_above) {
   EXPECT_FALSE(decided(change(-0.03, -0.05, -0.01, true), none).starts_with("helps"));  // the other way
 }
 
+TEST(decision, is_no_effect_where_the_first_outcome_lies_within_it_and_entropy_decides_nothing) {
+  StudyTable table;
+  table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64"), parse_quantity("entropy")};
+  table.options.decide = {.row = "ucas", .helps_from = 0.01, .effect = 0.01};
+  const auto verdict = [&](Contrast mean, Contrast pass, Contrast entropy) {
+    table.rows = {{"ucas", "UCAS", true, {}, {}, {mean, pass, entropy}}};
+    return decide(table);
+  };
+  const Contrast narrow = change(0.001, -0.007, 0.009, false), wide = change(0, -0.05, 0.05, false);
+  EXPECT_TRUE(verdict(narrow, wide, wide).starts_with("no effect of 1.0 points in mean@16: "));
+  EXPECT_TRUE(verdict(wide, narrow, wide).starts_with("undecided: "));
+  EXPECT_TRUE(verdict(change(0, -0.011, 0.009, false), wide, wide).starts_with("undecided: "));
+  EXPECT_TRUE(verdict(wide, wide, change(0.06, 0.05, 0.07, true)).starts_with("undecided, entropy higher: "));
+  EXPECT_TRUE(verdict(wide, wide, change(-0.06, -0.07, -0.05, true)).starts_with("undecided, entropy lower: "));
+}
+
 TEST(decision, is_worse_where_an_outcome_is_significantly_below_and_never_help_with_harm) {
   const Contrast none = change(0, -0.02, 0.02, false), below = change(-0.03, -0.045, -0.015, true);
   EXPECT_TRUE(decided(below, none).starts_with("worse: "));
@@ -95,9 +112,10 @@ TEST(decision, is_help_only_where_every_placebo_is_beaten_in_the_outcome_that_he
   const auto verdict = [&](const std::vector<PlaceboContrasts>& placebos) {
     StudyTable table;
     table.compare = {parse_quantity("mean@16"), parse_quantity("pass@64")};
-    table.rows.push_back({"UCAS", true, {}, {}, {above, none}});
+    table.options.decide = {"ucas", 0.01, 0.033, {}};
+    table.rows.push_back({"ucas", "UCAS", true, {}, {}, {above, none}});
     table.placebos = placebos;
-    return decide(table, "UCAS", {"ucas", 0.01, 0.033, {}});
+    return decide(table);
   };
   EXPECT_TRUE(verdict({{"permuted", {above, none}}, {"matched", {above, none}}}).starts_with("helps: "));
   EXPECT_TRUE(verdict({{"permuted", {none, above}}}).starts_with("undecided, as it does not beat permuted: "));

@@ -7,10 +7,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "compare/pairing.h"
 #include "compare/run_answers.h"
 #include "core/metrics.h"
+#include "stats/intervals.h"
 
 namespace ucas {
 
@@ -44,8 +46,8 @@ std::vector<Quantity> quoted_columns(const std::vector<AnswerGroup>& rows) {
   return quoted_quantities(runs);
 }
 
-StudyRow study_row(const AnswerGroup& group, const std::vector<Quantity>& columns) {
-  StudyRow row{group.title, group.trained, {}, {}, {}};
+StudyRow study_row(const RunGroup& runs, const AnswerGroup& group, const std::vector<Quantity>& columns) {
+  StudyRow row{runs.runs[0]->row, group.title, group.trained, {}, {}, {}};
   for (const RunAnswers& run : group.runs) row.runs.push_back(run.label);
   for (const Quantity& column : columns) {
     StudyCell cell;
@@ -97,18 +99,45 @@ void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable&
   }
 }
 
-std::string title_of(const TableOptions& options, const std::string& row) {
-  const auto found = options.titles.find(row);
-  return found == options.titles.end() ? row : found->second;
-}
-
 void add_gates(StudyTable& table) {
   table.gates = check_gates(table.options.gates, [&](const std::string& row, const Quantity& quantity) {
-    const auto found = std::ranges::find(table.rows, title_of(table.options, row), &StudyRow::title);
+    const size_t found = table.row_called(row);
     const auto column = std::ranges::find(table.columns, quantity);
-    if (found == table.rows.end() || column == table.columns.end()) return kUnknown;
-    return found->cells[static_cast<size_t>(column - table.columns.begin())].mean;
+    if (found == table.rows.size() || column == table.columns.end()) return kUnknown;
+    return table.rows[found].cells[static_cast<size_t>(column - table.columns.begin())].mean;
   });
+}
+
+// The seeds that all rows of the decision have, as many as the last look that is reached; its level is the table's.
+void take_look(std::vector<RunGroup>& groups, StudyTable& table) {
+  const StudyDecision& decision = table.options.decide;
+  std::vector<std::string> rows = decision.placebos;
+  rows.push_back(decision.row);
+  rows.push_back(table.options.reference);
+  std::map<int64_t, std::set<std::string>> rows_of;
+  for (const RunGroup& group : groups) {
+    const auto& name = group.runs[0]->row;
+    if (std::ranges::find(rows, name.empty() ? group.title : name) == rows.end()) continue;
+    for (const RunRecord* run : group.runs) rows_of[run->seed].insert(group.title);
+  }
+  std::vector<int64_t> complete;
+  for (const auto& [seed, of] : rows_of) {
+    if (of.size() == rows.size()) complete.push_back(seed);
+  }
+  table.complete_seeds = std::ssize(complete);
+  for (size_t i = 0; i < decision.looks.size(); ++i) {
+    if (decision.looks[i] > table.complete_seeds) break;
+    table.look = decision.looks[i];
+    table.options.statistics.level = 1 - obrien_fleming(decision.looks)[i];
+  }
+  if (table.look == 0) return;
+  complete.resize(static_cast<size_t>(table.look));
+  for (RunGroup& group : groups) {
+    std::erase_if(group.runs, [&](const RunRecord* run) {
+      return group.trained && std::ranges::find(complete, run->seed) == complete.end();
+    });
+  }
+  std::erase_if(groups, [](const RunGroup& group) { return group.runs.empty(); });
 }
 
 // How the runs were evaluated; the base may have been asked more often.
@@ -151,46 +180,39 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
   }
 }
 
-bool is_placebo(const TableOptions& options, const std::string& title) {
-  return std::ranges::any_of(options.decide.placebos,
-                             [&](const std::string& row) { return title_of(options, row) == title; });
-}
-
-// The row of the decision against each placebo.
-void compare_placebos(StudyTable& table, const std::vector<AnswerGroup>& answers) {
-  const std::string decided = title_of(table.options, table.options.decide.row);
-  const auto row = std::ranges::find(answers, decided, &AnswerGroup::title);
-  if (row == answers.end()) return;
-  for (const AnswerGroup& group : answers) {
-    if (!is_placebo(table.options, group.title)) continue;
-    PlaceboContrasts& placebo = table.placebos.emplace_back(PlaceboContrasts{group.title, {}});
-    for (const Quantity& column : table.compare) {
-      placebo.below.push_back(contrast(group, *row, column, table.options.statistics));
-    }
-  }
-  std::vector<Contrast*> family;
-  for (PlaceboContrasts& placebo : table.placebos) {
-    for (Contrast& c : placebo.below) family.push_back(&c);
-  }
-  correct(family, table.options.statistics.level);
-}
-
-// Every row against the reference, but for placebos; p are corrected together within each family.
+// The row of the decision against each placebo, and every other row against the reference; p are corrected together
+// within each family.
 void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, size_t reference) {
-  const std::string decided = title_of(table.options, table.options.decide.row);
-  std::vector<Contrast*> of_decision, of_trained, of_untrained;
+  const StudyDecision& decision = table.options.decide;
+  const size_t decided = decision.row.empty() ? table.rows.size() : table.row_called(decision.row);
+  std::set<size_t> placebos;
+  for (const std::string& row : decision.placebos) placebos.insert(table.row_called(row));
+  const auto against = [&](size_t from, size_t to) {
+    std::vector<Contrast> all;
+    for (const Quantity& column : table.compare) {
+      all.push_back(contrast(answers[from], answers[to], column, table.options.statistics));
+    }
+    return all;
+  };
+  std::vector<Contrast*> of_decision, of_trained, of_untrained, of_placebos;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     StudyRow& row = table.rows[i];
-    if (i == reference || is_placebo(table.options, row.title)) continue;
-    for (const Quantity& column : table.compare) {
-      row.against.push_back(contrast(answers[reference], answers[i], column, table.options.statistics));
-    }
-    auto& family = !row.trained ? of_untrained : row.title == decided ? of_decision : of_trained;
+    if (i == reference || placebos.contains(i)) continue;
+    row.against = against(reference, i);
+    auto& family = !row.trained ? of_untrained : i == decided ? of_decision : of_trained;
     for (Contrast& c : row.against) family.push_back(&c);
   }
-  table.decided = correct(of_decision, table.options.statistics.level);
-  table.trained = correct(of_trained, table.options.statistics.level);
-  table.untrained = correct(of_untrained, table.options.statistics.level);
+  for (size_t i : placebos) {
+    if (std::max(i, decided) < table.rows.size()) table.placebos.push_back({table.rows[i].title, against(i, decided)});
+  }
+  for (PlaceboContrasts& placebo : table.placebos) {
+    for (Contrast& c : placebo.below) of_placebos.push_back(&c);
+  }
+  const double level = table.options.statistics.level;
+  table.decided = correct(of_decision, level);
+  table.trained = correct(of_trained, level);
+  table.untrained = correct(of_untrained, level);
+  correct(of_placebos, level);
 }
 
 }  // namespace
@@ -200,6 +222,12 @@ size_t StudyCell::known() const {
 }
 
 size_t StudyCell::never() const { return static_cast<size_t>(std::ranges::count(censored, true)); }
+
+size_t StudyTable::row_called(const std::string& name) const {
+  const auto found =
+      std::ranges::find_if(rows, [&](const StudyRow& row) { return row.name == name || row.title == name; });
+  return static_cast<size_t>(found - rows.begin());
+}
 
 std::string StudyTable::deviation_over() const {
   const StudyRow* most = nullptr;
@@ -238,12 +266,50 @@ double training_value(const StepTable& steps, const Quantity& quantity) {
   return kUnknown;
 }
 
+TableOptions table_options(const Study& study, const Words& words) {
+  const StudyConfig& c = study.config;
+  // What makes the table again: without what only says where.
+  static const std::set<std::string> kElsewhere = {"--out", "--pool", "--threads", "--from"};
+  std::string command = "ucas study";
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (kElsewhere.contains(words[i])) {
+      ++i;
+    } else if (!kElsewhere.contains(words[i].substr(0, words[i].find('=')))) {
+      command += " " + words[i];
+    }
+  }
+  return {.title = c.title,
+          .command = command,
+          .eval = c.eval_name(),
+          .reference = c.reference,
+          .columns = study.columns,
+          .compare = study.compare,
+          .each_seed = c.is("seeds"),
+          .statistics = {},
+          .gates = study.gates,
+          .decide = c.decide};
+}
+
+std::vector<std::string> runs_below(const std::string& home, const Study& study) {
+  std::vector<std::string> rows = {"base"}, runs;
+  for (const StudyRun& run : study.runs) rows.push_back(run.name);
+  for (const std::string& row : rows) {
+    for (const std::string& name : list_directory(home)) {
+      const bool base = row == "base" && name.starts_with("base");
+      if (base || name.starts_with(row + "-seed") || name.starts_with(row + "-base"))
+        runs.push_back(path_join(home, name));
+    }
+  }
+  return runs;
+}
+
 StudyTable study_table(const std::vector<std::string>& paths, const TableOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   std::vector<RunGroup> groups = group_runs(runs);
   StudyTable table;
   table.options = options;
+  if (!options.decide.looks.empty()) take_look(groups, table);
   std::vector<AnswerGroup> answers;
   for (const RunGroup& group : groups) {
     answers.push_back(answers_of(group, [&](const RunRecord& run) { return evaluation_called(run, options.eval); }));
@@ -263,18 +329,15 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   add_training_figures(groups, table, answers);
   const std::vector<Quantity> all = all_columns(table);
   if (std::ranges::find(all, "frontier", &Quantity::name) != all.end()) add_base_counts(answers);
-  size_t reference = groups.size();
-  for (size_t i = groups.size(); i-- > 0;) {
-    if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;
-  }
-  for (const AnswerGroup& row : answers) table.rows.push_back(study_row(row, table.columns));
+  for (size_t i = 0; i < groups.size(); ++i) table.rows.push_back(study_row(groups[i], answers[i], table.columns));
   add_gates(table);
-  if (reference == groups.size()) return table;
-  table.reference = groups[reference].title;
+  const auto trained = std::ranges::find(table.rows, true, &StudyRow::trained);
+  const size_t reference = options.reference.empty() ? static_cast<size_t>(trained - table.rows.begin())
+                                                     : table.row_called(options.reference);
+  if (reference == table.rows.size()) return table;
+  table.reference = table.rows[reference].title;
   compare_rows(table, answers, reference);
-  compare_placebos(table, answers);
-  const StudyDecision& decision = options.decide;
-  if (!decision.row.empty()) table.decision = decide(table, title_of(options, decision.row), decision);
+  if (!options.decide.row.empty()) table.decision = decide(table);
   return table;
 }
 

@@ -3,28 +3,28 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "compare/contrast.h"
 #include "compare/groups.h"
-#include "study/protocol.h"
+#include "study/config.h"
 
 namespace ucas {
 
 struct TableOptions {
   std::string title, command;     // head of the document; the command that makes it again
   std::string eval = "test";      // which evaluation: eval/NAME.json
-  std::string reference;          // title of a row; "" = the first trained
+  std::string reference;          // a row; "" = the first trained
   std::vector<Quantity> columns;  // scope "each": a column for each source; {} = what the evaluation has
   std::vector<Quantity> compare;  // {} = greedy and mean@n
   bool each_seed = false;         // every run a row of the document too
   CompareOptions statistics;
   std::vector<StudyGate> gates;
-  std::map<std::string, std::string> titles;  // of rows by their names in the study, for gates and the decision
   StudyDecision decide;
 };
+// What a study file asks for. `words`: what `ucas study` was called with.
+TableOptions table_options(const Study& study, const Words& words);
 
 // Of a training, by its steps: steps_to is the first step whose training accuracy (train/accuracy: right among all
 // responses sampled in that step) is at least quantity.at; val_at the validation accuracy at the first validation from
@@ -40,7 +40,7 @@ struct StudyCell {
   size_t never() const;  // censored values
 };
 struct StudyRow {
-  std::string title;
+  std::string name, title;  // in the study ("" outside of one), for people
   bool trained = false;
   std::vector<RunLabel> runs;     // base and seed of each
   std::vector<StudyCell> cells;   // per column
@@ -61,18 +61,22 @@ struct StudyTable {
   std::vector<GateResult> gates;
   std::vector<PlaceboContrasts> placebos;  // of the decision; a family of Holm's correction of their own
   std::string decision;                    // "" where none was asked for
+  int64_t look = 0, complete_seeds = 0;    // of the decision: seeds that count; those that all its rows have
   // Of Holm's correction: the compared columns of the decision's row, of the other trained rows, of untrained ones.
   int64_t decided = 0, trained = 0, untrained = 0;
+  // By its name or title; how many rows there are if none is called so.
+  size_t row_called(const std::string& name) const;
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.
   std::string deviation_over() const;
 };
+
+// The directories of a study's runs below `home`, OUT/runs or what was kept of it, in the order of the rows.
+std::vector<std::string> runs_below(const std::string& home, const Study& study);
 
 // `runs`: run directories in the order of the rows.
 StudyTable study_table(const std::vector<std::string>& runs, const TableOptions& options);
 
 std::string table_markdown(const StudyTable& table);
-std::string table_csv(const StudyTable& table);   // a line per row, column and run ("all": mean and deviation)
-std::string table_tex(const StudyTable& table);   // tabular with booktabs rules
 std::string table_text(const StudyTable& table);  // for a terminal
 
 }  // namespace ucas

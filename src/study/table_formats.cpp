@@ -72,22 +72,29 @@ std::vector<std::string> column_notes(const StudyTable& table) {
   return notes;
 }
 
+// "95 %", "99.5 %"
+std::string level_text(double level) {
+  return percent(level, std::fabs(100 * level - std::round(100 * level)) < 1e-9 ? 0 : 1);
+}
+
 std::string families_text(const StudyTable& table, double level) {
   std::vector<std::string> parts;
-  const auto title = table.options.titles.find(table.options.decide.row);
-  if (table.decided > 0) parts.push_back(str(many(table.decided, "comparison"), " of ", markdown_text(title->second)));
+  if (table.decided > 0) {
+    const StudyRow& row = table.rows[table.row_called(table.options.decide.row)];
+    parts.push_back(str(many(table.decided, "comparison"), " of ", markdown_text(row.title)));
+  }
   const char* others = table.decided > 0 ? " of the other trained rows" : " of trained rows";
   if (table.trained > 0) parts.push_back(str(many(table.trained, "comparison"), others));
   if (table.untrained > 0) parts.push_back(str(many(table.untrained, "comparison"), " of the untrained model"));
   if (parts.empty()) return "nothing was tested";
-  return str("p corrected by Holm over the ", join(parts, ", apart from the "), ", level ", percent(1 - level, 0));
+  return str("p corrected by Holm over the ", join(parts, ", apart from the "), ", level ", level_text(1 - level));
 }
 
 // Every row against the reference.
 std::string comparison_table(const StudyTable& table) {
   const double level = table.options.statistics.level;
   Table out;
-  out.head = {"", "", "difference", percent(level, 0) + " interval", "p", "corrected p", ""};
+  out.head = {"", "", "difference", level_text(level) + " interval", "p", "corrected p", ""};
   std::string significant;
   bool one_run = true;
   for (const StudyRow& row : table.rows) {
@@ -210,43 +217,6 @@ std::string table_markdown(const StudyTable& table) {
   std::string out = main.markdown() + deviations_table(table);
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table) + protocol_text(table);
-}
-
-std::string table_csv(const StudyTable& table) {
-  Table out;
-  out.head = {"evaluation", "row",        "base", "seed", "quantity", "value",  "std",
-              "runs",       "difference", "low",  "high", "p",        "p_holm", "significant"};
-  const auto number = [](double value) { return Cell::value(value, true); };
-  const auto add = [&](std::vector<Cell> line) {
-    line.insert(line.begin(), table.options.eval);
-    line.resize(out.head.size());
-    out.add(std::move(line));
-  };
-  for (const StudyRow& row : table.rows) {
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      const StudyCell& cell = row.cells[c];
-      for (size_t i = 0; i < cell.values.size(); ++i) {
-        add({row.title, row.runs[i].base, row.trained ? str(row.runs[i].seed) : "", table.columns[c].text(),
-             number(cell.values[i]), "", "1"});
-      }
-      std::vector<Cell> line = {
-          row.title, "", "all", table.columns[c].text(), number(cell.mean), number(cell.deviation), str(cell.known())};
-      auto compared = std::ranges::find(table.compare, table.columns[c]);
-      if (compared != table.compare.end() && !row.against.empty()) {
-        const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
-        for (double value : {d.change.value, d.change.low, d.change.high, d.p, d.p_holm}) line.push_back(number(value));
-        line.emplace_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
-      }
-      add(std::move(line));
-    }
-  }
-  return out.csv();
-}
-
-std::string table_tex(const StudyTable& table) {
-  Table main = main_table(table);
-  main.caption = caption(table);
-  return main.tex();
 }
 
 std::string table_text(const StudyTable& table) {

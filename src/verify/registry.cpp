@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
+#include "base/process/machine.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -88,8 +90,14 @@ std::vector<Verdict> grade_all(const Graders& graders, std::span<const GradeItem
                           ", the first to ", printable(first.id, 60)));
     std::vector<Answer> answers;
     for (const size_t i : own) answers.push_back({items[i].response, &items[i].problem->gold});
-    std::vector<Verdict> graded = grader->grade(answers);
-    for (size_t i = 0; i < own.size(); ++i) verdicts[own[i]] = std::move(graded[i]);
+    if (grader->is_slow()) {  // it has threads of its own
+      std::vector<Verdict> graded = grader->grade(answers);
+      for (size_t i = 0; i < own.size(); ++i) verdicts[own[i]] = std::move(graded[i]);
+      continue;
+    }
+    in_thread_pool(std::ssize(answers), 1, usable_cores(), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) verdicts[own[i]] = std::move(grader->grade({&answers[i], 1}).front());
+    });
   }
   return verdicts;
 }

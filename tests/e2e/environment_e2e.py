@@ -123,16 +123,11 @@ for step in range(1, STEPS + 1):
     at = os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")
     check(same_bytes(path("one", at), path("sampler", at)), f"the weights of step {step} are the same")
 
-# Killed after step 2 and gone on with; and with groups that are carried over.
-CARRY = ("--rollout.carry_over", "true", "--objective.keep_mixed_groups", "true", "--data.gen_batch_size", 24)
-for name, more in (("one", ()), ("carry", CARRY)):
-    if more:
-        ucas(*words(name, *more))
-    process = stopped_at(words(f"{name}-killed", *more), "step:2")
-    end(process, signal.SIGKILL)
-    ucas("train", "--resume", path(f"{name}-killed"))
-    same_run(name, f"{name}-killed", f"{name}, killed and gone on with")
-check(any(row.get("train/groups_carried", 0) > 0 for row in rows(path("carry"))), "groups are carried over")
+# Killed after step 2 and gone on with.
+process = stopped_at(words("one-killed"), "step:2")
+end(process, signal.SIGKILL)
+ucas("train", "--resume", path("one-killed"))
+same_run("one", "one-killed", "killed and gone on with")
 
 for step in (1, 3):
     count = sum("token" in row for row in read("one", "signals", f"step-{step:07d}.jsonl"))

@@ -85,9 +85,6 @@ try:
                 print(i, repr(own[i]["text"]), "!=", repr(served[i]["text"]), own[i]["finished"], served[i]["finished"])
         check(len(same) == len(own), f"{out}: {len(same)} of {len(own)} greedy answers and their ends are ours")
         check(figures(out)["greedy"] == figures("own")["greedy"], f"{out}: so is the score, {figures(out)['greedy']}")
-        far = [abs(served[i]["logprob"] - own[i]["logprob"]) for i in own if served[i].get("logprob") is not None]
-        print(f"log-probs given of {len(far)} answers" + (f", mean per token within {max(far):.1e} of ours" if far else ""))
-        check(not far or max(far) < 1e-4, f"{out}: log-probs, where it gives them")
         ucas("verify", path(out, "m"))
 finally:
     if server.poll() is None:

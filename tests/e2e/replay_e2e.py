@@ -16,17 +16,6 @@ for run, more in MORE.items():
         done = ucas("replay", path(run), "--step", step, "--threads", step % 2 + 1)
         count = sum('"token"' in line for line in open(os.path.join(path(run), "signals", f"step-{step:07d}.jsonl")))
         check(f"{count} of {count} responses identical" in done.stdout, f"{run}: all {count} responses of step {step}")
-# What the step before left was sampled with other weights, and is left out.
-ucas(*train_words(path("carry"), "--train.steps", 2, "--train.stored_signals", 1, "--train.save_freq", 1,
-                  "--objective.keep_high", 0.9, "--rollout.carry_over", "true"))
-lines = [json.loads(line) for line in open(os.path.join(path("carry"), "signals", "step-0000002.jsonl"))]
-carried = 8 * sum(row.get("step") == 1 for row in lines if "prompt" in row)
-fresh = 8 * sum("step" not in row for row in lines if "prompt" in row)
-check(carried > 0 and fresh > 0, "a step trains on groups of its own and of the step before")
-done = ucas("replay", path("carry"), "--step", 2)
-check(f"{fresh} of {fresh} responses identical" in done.stdout and f"{carried} more were carried over" in done.stdout,
-      "those of its own are replayed")
-
 rng = random.Random(5)
 for _ in range(12):
     run, step = rng.choice(sorted(MORE)), rng.choice((1, 2, 3))

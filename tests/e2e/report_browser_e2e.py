@@ -128,7 +128,7 @@ def write_run(name, answer):
 
 
 def write_evaluation(name, step, text, sources=("easy", "hard"), more=None):
-    """Eight problems with their confidences, calibration, two benchmarks and how they were made."""
+    """Eight problems with their confidences, two benchmarks and how they were made."""
     rows, share = [], {"value": 0.5, "low": 0.2, "high": 0.8}
     for i in range(len(HOSTILE) if more else 8):
         said = {"response": text(i), "verdict": "equal" if (i + step) % 2 else "unequal", "answer": text(i)[:200],
@@ -136,10 +136,7 @@ def write_evaluation(name, step, text, sources=("easy", "hard"), more=None):
         rows.append({"id": HOSTILE[i][:300] or "no text" if more else f"p-{i}", "source": sources[i % 2], "problem": text(i), "gold": [text(i)[:100]],
                      "greedy": said, "samples": 2, "correct": 1, "mean_length": 5, "responses": [said]})
     figures = {"greedy": {"pass@1": share}, "mean@k": [{"k": 2, **share}], "pass@k": [{"k": 1, **share}, {"k": 2, **share}],
-               "entropy": 0.5, "length": 5, "truncated_share": 0, "unparseable_share": 0,
-               "calibration": {"auroc_logprob": 0.7, "auroc_confidence": 0.6, "ece": 0.1, "bins": [
-                   {"low": 0.0, "high": 0.5, "count": 3, "stated": 0.3, "right": 0.2},
-                   {"low": 0.5, "high": 1.0, "count": 5, "stated": 0.8, "right": 0.7}]}}
+               "entropy": 0.5, "length": 5, "truncated_share": 0, "unparseable_share": 0}
     whole = {"label": name, "model": "m", "step": step, "data": "t.jsonl", "problems": 8, "samples": 2, "temperature": 1,
              "interval": "95 %", **figures, "by_source": {s: {"problems": 4, **figures} for s in sources},
              "macro": {k: figures[k] for k in ("greedy", "mean@k", "pass@k")}, **(more or {})}

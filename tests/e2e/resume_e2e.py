@@ -18,8 +18,6 @@ KINDS = {
     "moving-reference": (["--objective.kl_coeff", 0.05, "--reference.sync_steps", 2, "--dtype", "bf16"],
                          ["reference.safetensors"]),
     "entropy": (["--objective.entropy_coeff", 0.02, "--objective.entropy_target", 1.9], []),
-    "surplus": (["--objective.keep_high", 0.9, "--rollout.carry_over", "true"], []),
-    "early": (["--objective.keep_high", 0.9, "--rollout.carry_over", "true", "--rollout.stop_early", "true"], []),
     "bf16": (["--optimizer.moments", "bf16"], []),
     "int8": (["--optimizer.moments", "int8"], []),
     "muon": (["--optimizer.kind", "muon", "--optimizer.moments", "bf16"], []),
@@ -36,7 +34,7 @@ KINDS = {
 ALWAYS = ["optimizer.safetensors", "optimizer.json", "state.json", "manifest.json"]
 MODEL = ["config.json", "generation_config.json", "model.safetensors", "state", "tokenizer.json", "tokenizer_config.json"]
 if "--short" in sys.argv:
-    KINDS = {kind: KINDS[kind] for kind in ("policy", "surplus", "prm")}
+    KINDS = {kind: KINDS[kind] for kind in ("policy", "prm")}
 small_task()
 
 
@@ -49,8 +47,7 @@ def same_checkpoint(kind, run, whole, step, name):
     """Every file of the model and of what lies in state/ is there and the same."""
     a, b = (os.path.join(r, "checkpoints", f"step-{step:07d}") for r in (run, whole))
     check(sorted(os.listdir(a)) == MODEL, f"{name}: a checkpoint holds the model, its tokenizer and state/")
-    left = rows(whole)[[row["training/global_step"] for row in rows(whole)].index(step)].get("train/groups_left", 0)
-    state = sorted(ALWAYS + KINDS[kind][1] + (["surplus.jsonl"] if left else []))
+    state = sorted(ALWAYS + KINDS[kind][1])
     check(sorted(os.listdir(os.path.join(a, "state"))) == state, f"{name}: state/ holds {' '.join(state)}")
     for file in [file for file in MODEL if file != "state"] + [os.path.join("state", file) for file in state]:
         check(same_bytes(os.path.join(a, file), os.path.join(b, file)), f"{name}: {file} is the same")
@@ -102,10 +99,6 @@ with open(path("moved.log")) as log:
 check("was moved or deleted while this run writes it" in said and "1 log moved or cut" in said, "says that its log was moved")
 check(rows(path("moved")) == rows(path("policy")), "and has made it again with every step")
 ucas("train", "--resume", path("moved"), "--train.steps", STEPS + 1)
-
-left = {row["training/global_step"]: row.get("train/groups_left", 0) for row in rows(path("surplus"))}
-check(left[5] > 0, "the checkpoint from which the killed run went on held groups of the step before")
-check(sum(row.get("train/groups_carried", 0) for row in rows(path("surplus"))) > 6, "and steps trained on such")
 
 # Five saves after a resume with the default train.keep: what the first checkpoints brought along is long pruned.
 ucas(*words("policy", path("many"), "--train.save_freq", 1, "--train.steps", 7))

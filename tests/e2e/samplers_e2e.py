@@ -79,26 +79,7 @@ server.stop()
 code, said = end(process, signal.SIGCONT)
 check(code == 75 and "rollout.patience" in said.split("error[")[0] and said.count("asked again") == 1, f"a server that is gone ends the run, saved: {code} {said[-600:]}")
 check("saved after step 2" in said, "and it goes on after step 2")
-# A step of lag: the weights of before, and to the bit the same where it is stopped on the way.
-def lagging(run):
-    return words(run, [server], "--rollout.off_policy_steps", 1, "--train.steps", 6)
-
-
-server = Server()
-ucas(*lagging("lag"))
-check([r["rollout/weights"] for r in rows(path("lag")) if r["training/global_step"] > 0] == [0, 0, 1, 2, 3, 4],
-      "with lag a step is drawn by the weights that the one before began with")
-process = stopped_at(lagging("lag-stopped"), "step:2")
-check(end(process, signal.SIGTERM)[0] == 75, "a run with lag is stopped after step 2")
-ucas("train", "--resume", path("lag-stopped"))
 server.stop()
-for at in ("checkpoints/step-0000006/model.safetensors", "checkpoints/step-0000006/state/optimizer.safetensors"):
-    check(same_bytes(path("lag", at), path("lag-stopped", at)), f"with lag, stopped and gone on with: {at} is the same")
-check(rows(path("lag")) == rows(path("lag-stopped")), "with lag, stopped and gone on with: steps.jsonl is the same")
 done = ucas(*words("bad", [server], "--rollout.top_p", 0.9), expect=2)
 check("rollout.top_p" in done.stderr, "a cut that servers do not tell is refused")
-done = ucas("train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path("bad"), "--rollout.off_policy_steps", 1,
-            "--rollout.carry_over", "true", expect=2)
-check("two steps old" in done.stderr, "lag beside carried groups is refused")
-check("rollout.off_policy_steps = 1 without servers" in done.stderr, "lag without servers is refused")
 clean()

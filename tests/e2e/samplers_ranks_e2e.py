@@ -7,7 +7,6 @@ from support import (SamplingServer, check, clean, finish, path, rows, served_wo
                      wait_for_step)
 
 STEPS = 4
-LAG = ("--rollout.off_policy_steps", 1)
 small_task()
 
 
@@ -24,20 +23,12 @@ def same_run(a, b, name):
 
 server = SamplingServer()
 ucas(*words("one", server))
-ucas(*words("lag", server, *LAG))
 codes, said = finish(start_ranks(2, words("ranks", server)))
 check(codes == [0, 0], f"two ranks ask one server: {said[0][-300:]}")
 same_run("ranks", "one", "two ranks")
-codes, said = finish(start_ranks(2, words("ranks-lag", server, *LAG)))
-check(codes == [2, 2] and "rollout.off_policy_steps = 1 with 2 ranks" in said[0], f"lag of several ranks is refused: {codes} {said}")
-for file, named in (("rollouts/step-0000003.jsonl", lambda row: "response" in row), ("signals/step-0000003.jsonl", lambda row: "problem" in row)):
-    with open(path("lag", file)) as lines:
-        saved = [row for row in map(json.loads, lines) if named(row)]
-    check(len(saved) > 1 and all(row["weights"] == 1 for row in saved), f"with lag every response in {file} names its weights")
-
 # Killed where nothing can be saved any more; one process goes on after two ranks, and two after one.
-for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-of-two", "one", (), 2, 1), ("killed-lag", "lag", LAG, 1, 1)):
-    processes = start_ranks(before, words(name, server, *more), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")  # rank 0, and with it the others, waits after step 2
+for name, before, after in (("killed", 1, 2), ("killed-of-two", 2, 1)):
+    processes = start_ranks(before, words(name, server), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")  # rank 0, and with it the others, waits after step 2
     check(wait_for_step(path(name), 2, processes[0]), f"{name}: step 2 is reached")
     processes[-1].kill()
     processes[0].send_signal(signal.SIGCONT)
@@ -45,7 +36,7 @@ for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-of
     check(codes[-1] == -9 and codes[:-1] == [70] * (before - 1), f"{name}: one is killed, and no other goes on: {codes}")
     codes, said = finish(start_ranks(after, ["train", "--resume", path(name)]))
     check(codes == [0] * after, f"{name}: {after} go on: {said[0][-300:]}")
-    same_run(name, like, f"{name}, gone on with")
+    same_run(name, "one", f"{name}, gone on with")
 
 # The server is gone in the middle: rank 0 or another says so, none goes on; and goes on with another server.
 processes = start_ranks(2, words("gone", server, "--rollout.retries", 1, "--rollout.patience", 2), UCAS_FAULT="step:2:0:stop", UCAS_HEARTBEAT="0")

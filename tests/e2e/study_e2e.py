@@ -1,4 +1,4 @@
-"""A study is killed and goes on, gives the same bytes with one and with two jobs, and lends its runs to another study.
+"""A study is killed and goes on, gives the same bytes with one and with two processes, and lends its runs to another study.
 With --short the first two."""
 import json
 import os
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from support import HANG, UCAS, check, clean, path, same_bytes, ucas, wait_until
+from support import UCAS, check, clean, path, same_bytes, ucas, wait_until
 
 COMMON = """
 threads = 1
@@ -30,9 +30,9 @@ ks = [1, 4]
 """
 FIRST = 'title = "First"\nkind = ["ablation", "dynamics"]\nseeds = 2\nruns = ["dapo-tiny", "mine"]\n'
 MINE = '[run.mine]\nconfig = "ucas-tiny"\nlabel = "my row"\nmethod.beta = 0\n'
-# Another study: the same runs under other names, one of them as a cell of a grid, and another evaluation of them.
-SECOND = 'title = "Second"\nkind = "sensitivity"\nseeds = 2\nruns = ["dapo-tiny"]\n'
-GRID = '[grid]\nconfig = "ucas-tiny"\nmethod.beta = [0]\n'
+# Another study: the same runs under other names, and another evaluation of them.
+SECOND = 'title = "Second"\nkind = "sensitivity"\nseeds = 2\nruns = ["dapo-tiny", "beta0"]\n'
+OTHER = '[run.beta0]\nconfig = "ucas-tiny"\nlabel = "beta 0"\nmethod.beta = 0\n'
 
 
 def write(name, text):
@@ -41,9 +41,13 @@ def write(name, text):
     return path(name)
 
 
-def words(study, pool, jobs, *more):
+def words(study, pool, *more):
     name = os.path.basename(study)[:-5]
-    return ["study", study, "--out", path(f"{pool}-{name}"), "--pool", path(pool), "--jobs", jobs, *more]
+    return ["study", study, "--out", path(f"{pool}-{name}"), "--pool", path(pool), *more]
+
+
+def begin(study, pool):
+    return subprocess.Popen([UCAS, *map(str, words(study, pool))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def runs_of(pool):
@@ -55,31 +59,32 @@ def done(pool):
 
 
 first = write("first.toml", FIRST + COMMON + MINE)
-second = write("second.toml", SECOND + COMMON + GRID)
+second = write("second.toml", SECOND + COMMON + OTHER)
 
-checked = ucas(*words(first, "two", 2, "--check")).stdout
+checked = ucas(*words(first, "two", "--check")).stdout
 check("4 runs, 4 to do" in checked and not os.path.exists(path("two")), "--check counts and starts nothing")
 
-ucas(*words(first, "one", 1))
-check(len(done("one")) == 4, "four runs with one job")
+ucas(*words(first, "one"))
+check(len(done("one")) == 4, "four runs")
 
-# Two jobs; the parent is killed once a run is done, the other process ends with it, the same command goes on.
+# Two processes of the same command; one is killed once a run is done, the other goes on, and so does the same command.
 while True:
-    parent = subprocess.Popen([UCAS, *map(str, words(first, "two", 2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until(lambda: done("two"), parent)
-    parent.kill()
-    if parent.wait() == -signal.SIGKILL and len(done("two")) < 4:
+    first_process, other = begin(first, "two"), begin(first, "two")
+    wait_until(lambda: done("two"), first_process)
+    first_process.kill()
+    killed = first_process.wait() == -signal.SIGKILL and len(done("two")) < 4
+    check(other.wait() == 0, "the other process goes on to the end")
+    if killed:
         break
     shutil.rmtree(path("two"))  # it was done before this process had its turn
 check(True, "killed before the last run was done")
 kept = {name: os.stat(path("two", name, "done")).st_mtime_ns for name in done("two")}
-went_on = ucas(*words(first, "two", 2))
-check(len(done("two")) == 4, "the same command went on to the end")
+went_on = ucas(*words(first, "two"))
+check(len(done("two")) == 4 and "4 done already" in went_on.stderr, "the same command finds all of them done")
 for name, when in kept.items():
     check(os.stat(path("two", name, "done")).st_mtime_ns == when, f"{name} was not trained again")
 
-for file in ("results.md", "results.csv", "results.tex"):
-    check(same_bytes(path("one-first", file), path("two-first", file)), f"{file}: same bytes with one and with two jobs")
+check(same_bytes(path("one-first", "results.md"), path("two-first", "results.md")), "the same table with one and with two processes")
 check(runs_of("one") == runs_of("two"), "the same runs by name")
 for name in runs_of("one"):
     weights = [path(pool, name, "checkpoints", "step-0000006", "model.safetensors") for pool in ("one", "two")]
@@ -95,21 +100,9 @@ if "--short" in sys.argv:
     clean()
     sys.exit(0)
 
-# Two processes, as two machines would: each takes runs that the other does not have, and both make the table.
-studies = [subprocess.Popen([UCAS, *map(str, [path(f"both-first-{jobs}") if word == path("both-first") else word for word in words(first, "both", jobs)])], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True) for jobs in (1, 2)]
-said = [study.communicate(timeout=HANG)[1] for study in studies]
-check([study.returncode for study in studies] == [0, 0], f"two studies over one pool: {[text[-300:] for text in said if 'error' in text]}")
-trained = [name for name in runs_of("both") if os.path.exists(path("both", name, "done"))]
-check(len(trained) == 4, "they make every run")
-for jobs in (1, 2):
-    check(same_bytes(path("one-first", "results.csv"), path(f"both-first-{jobs}", "results.csv")), "the table of each is that of one process")
-check(all(sum(1 for _ in open(path("both", name, "steps.jsonl"))) == sum(1 for _ in open(path("one", name, "steps.jsonl"))) for name in trained),
-      "and no step is made twice")
-
 # The second study needs no training: same settings, other names.
 before = {name: os.stat(path("two", name, "steps.jsonl")).st_mtime_ns for name in runs_of("two")}
-second_run = ucas(*words(second, "two", 1, "--evaluate.samples", 8, "--evaluate.ks", "1,8"))
+second_run = ucas(*words(second, "two", "--evaluate.samples", 8, "--evaluate.ks", "1,8"))
 check("4 runs: 0 done already" in second_run.stderr, "another evaluation is to be made")
 check(runs_of("two") == runs_of("one"), "no run was added")
 for name, when in before.items():
@@ -117,7 +110,7 @@ for name, when in before.items():
 check("| beta 0 |" in open(path("two-second", "results.md")).read(), "the same run has another name in another study")
 evaluations = {f for f in os.listdir(path("two", runs_of("two")[0], "eval")) if f.startswith("test-") and f.count(".") == 1}
 check(len([f for f in evaluations if f.endswith(".json")]) == 2, "both evaluations stand side by side")
-ucas(*words(first, "two", 2))
+ucas(*words(first, "two"))
 check(same_bytes(path("one-first", "results.md"), path("two-first", "results.md")), "the first study's table did not change")
 shown = json.load(open(path("two-second", "runs", "beta0-seed1", "eval", "test.json")))
 check(shown["samples"] == 8, "each study sees its own evaluation")
@@ -127,7 +120,7 @@ paired = write("paired.toml", 'title = "Paired"\nkind = "seeds"\nseeds = 2\nruns
                COMMON.replace("[evaluate]", "sft_seeds = [0, 5]\n[evaluate]"))
 bases = {name for name in os.listdir(path("two")) if name.startswith("base-")}
 runs = set(runs_of("two"))
-done_paired = ucas(*words(paired, "two", 1))
+done_paired = ucas(*words(paired, "two"))
 more_bases = {name for name in os.listdir(path("two")) if name.startswith("base-")} - bases
 more_runs = set(runs_of("two")) - runs
 check(len(bases) == 1 and len(more_bases) == 1, "one base was there, one was made")
@@ -148,7 +141,7 @@ check(labels == [{"row": "base", "base": "base 5"}, {"row": "dapo-tiny", "base":
 # Every base with every seed.
 crossed = write("crossed.toml", 'title = "Crossed"\nkind = "seeds"\nseeds = 2\nruns = ["dapo-tiny"]\n' +
                 COMMON.replace("[evaluate]", "sft_seeds = [5, 6, 7]\ncrossed = true\nsamples = 8\n[evaluate]"))
-done_crossed = ucas(*words(crossed, "two", 2))
+done_crossed = ucas(*words(crossed, "two"))
 check("6 runs: " in done_crossed.stderr and "base-5" in done_crossed.stderr, "base 5 was there")
 views = path("two-crossed", "runs")
 check(sorted(os.listdir(views)) == ["base-5", "base-6", "base-7"] +
@@ -160,15 +153,15 @@ check(samples == [8, 4], "the base is asked more often")
 check("6 runs: 3 bases and 2 seeds" in open(path("two-crossed", "results.md")).read(), "the table says what its deviation is over")
 
 # One run alone, and what cannot be asked for.
-ucas(*words(first, "three", 1, "--only", "mine/1"))
+ucas(*words(first, "three", "--only", "mine/1"))
 check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only makes that run alone")
-refused = ucas(*words(first, "three", 1, "--only", "mine/7"), expect=2)
-check("mine/7" in refused.stderr and "dapo-tiny/0" in refused.stderr, "--only says what there is")
+refused = ucas(*words(first, "three", "--only", "mine/7"), expect=2)
+check("mine/7" in refused.stderr, "--only says what it does not know")
 
 # A run that fails is named; the others are done.
 broken = write("broken.toml", FIRST.replace("dapo-tiny", "late") + COMMON + MINE +
                '[run.late]\nconfig = "dapo-tiny"\ndata.max_prompt_length = 1\n')
-refused = ucas(*words(broken, "four", 2), expect=2)
+refused = ucas(*words(broken, "four"), expect=2)
 check("runs failed, the others are done; DAPO, seed 0: " in refused.stderr and "DAPO, seed 1: " in refused.stderr, "failed runs are named")
 check(len(done("four")) == 2, "the others are done")
 clean()

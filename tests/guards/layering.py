@@ -85,7 +85,7 @@ ALLOWED = {
     "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
     "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate evaluate/sources",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
-    "train/collect": "core sections text/* data data/prompts verify objective/* records/run config rollout sharding",
+    "train/collect": "core sections text/* data data/prompts verify verify/sandbox objective/* records/run config rollout sharding",
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
     "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
                     "train/signals train/optimizer",
@@ -98,7 +98,7 @@ ALLOWED = {
     "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config sharding train/signals train/update "
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit verify/sandbox stats objective/* methods model model/tensor records "
+    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
                   "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
     "study": "core stats results verify data data/tasks records records/run compare config evaluate report sections",
@@ -135,7 +135,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M
 
 
 # A model on a GPU is compared with the CPU before it is used (train/update/self_check.h): by who opens it, or by whom it hands it to.
-CHECKED_LATER = {"src/cli/engine/entry.cpp": "doctor prints the check", "src/cli/engine/sft.cpp": "run_sft", "src/study/engine/runs.cpp": "run_sft",
+CHECKED_LATER = {"src/cli/engine/entry.cpp": "doctor prints the check", "src/train/loop/run_plan.cpp": "start.cpp", "src/cli/engine/sft.cpp": "run_sft", "src/study/engine/runs.cpp": "run_sft",
                  "src/study/engine/text_tasks.cpp": "run_sft"}
 
 

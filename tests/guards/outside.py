@@ -15,8 +15,7 @@ NAMED = {
     "src/study/engine/runner.cpp": "trainings of a study, which are this program",
     "src/train/collect/reward_command.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
                                             "hand them into the sandbox; method.python gets tokens",
-    "src/train/loop/start.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",
-    "src/train/loop/trackers.cpp": "track.py: figures",
+    "src/train/collect/scorer.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",
     "src/verify/code/tests.cpp": "tests.py: takes tests apart, sees nothing else and runs nothing",
     "src/verify/sandbox/launcher/keep.cpp": "what python_child.cpp starts",
     "src/verify/sandbox/launcher/main.cpp": "the sandbox itself",

@@ -30,11 +30,7 @@ def names_in(body):
 
 
 def rows_of(study):
-    cells = 1
-    grid = [values for key, values in flat(study.get("grid", {})) if key != "config"]
-    for values in grid:
-        cells *= len(values)
-    return 1 + len(study.get("runs", [])) + (cells if grid else 0)
+    return 1 + len(study.get("runs", []))
 
 
 def merged(below, above):

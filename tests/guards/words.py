@@ -11,18 +11,12 @@ README_LINES = 130
 REPLACED = re.compile(r"\b(laws?|walks?|handed out|shaped|companions?|surplus|settles?|strikes?|struck|sittings?|whoever|nobody|stands? beside|brood|siblings)\b", re.I)
 # Commands, options and presets that went, as a user would type them.
 GONE = re.compile(r"""ucas\ (?:convert|init|configs|contamination|tokenize|merge|completion|man|verify-run|data)\b | --restarts | doctor\ --ranks
-    | topk_(?:tv|kl) | train\.(?:tensorboard|patience|stop_when|watchdog_end|val_temperature|track_project|stored_signal_tokens)
+    | topk_(?:tv|kl) | train\.(?:track\b|tensorboard|patience|stop_when|watchdog_end|val_temperature|track_project|stored_signal_tokens)
     | update\.wire | shard\ =\ "(?:weights|auto)" | weight_sync(?!_) | backend\ =\ "sglang" | format\ gguf | run\ cards?\b | card\.json | matched_pass
     | objective\.(?:reject|correct_by|accumulation|norm_length|tis_cap|kl_schedule|keep_order|keep_untruncated) | kl_control | mixup_alpha
-    | data\.(?:order|weights|solved_cooldown) | optimizer\.(?:decay|momentum)\b""", re.X)
+    | rollout\.(?:carry_over|stop_early|off_policy_steps) | data\.(?:order|weights|solved_cooldown) | optimizer\.(?:decay|momentum)\b""", re.X)
 # (path, word): why it may stand there.
 EXCEPTIONS = {
-    ("docs/formats.md", "surplus"): "the name of a file of earlier runs, surplus.jsonl",
-    ("src/train/collect/carry_over.h", "surplus"): "the same file",
-    ("src/train/state/train_state.cpp", "surplus"): "a key of earlier state.json",
-    ("src/train/state/train_state.cpp", "companions"): "a key of earlier state.json",
-    ("src/train/state/train_state_test.cpp", "surplus"): "a key of earlier state.json",
-    ("src/train/state/train_state_test.cpp", "companions"): "a key of earlier state.json",
     ("src/verify/sandbox/launcher/root.cpp", "nobody"): "the user nobody",
     ("docs/reliability.md", "nobody"): "the user nobody",
 }

@@ -164,7 +164,6 @@ def settings(c):
     add("utf-16", "[method]\nname = 'grpo'\n".encode("utf-16"))
     add("name-of-control-bytes", '["\\u001b[2J"]\nx = 1\n')
     add("unterminated", 'a = """' + "x" * 100_000)
-    add("grid", 'runs = ["grpo-tiny"]\n[base]\ntask = "register_chains"\n[grid]\n' + "".join(f'"optimizer.lr{i}" = [1, 2, 3]\n' for i in range(40)))
 
 
 def runs(c):

@@ -102,16 +102,6 @@ OrderedJson figure(double value, double half) {
           {"high", round6(std::min(1.0, value + half))}};
 }
 
-// Two bins that hold 64 responses.
-OrderedJson calibration(double share) {
-  return {{"auroc_logprob", 0.75},
-          {"auroc_confidence", 0.625},
-          {"ece", 0.125},
-          {"bins",
-           {{{"low", 0.0}, {"high", 0.5}, {"count", 16}, {"stated", 0.25}, {"right", round6(share / 2)}},
-            {{"low", 0.5}, {"high", 1.0}, {"count", 48}, {"stated", 0.875}, {"right", round6(share)}}}}};
-}
-
 void write_evaluation(const std::string& directory, const SyntheticRun& run, Rng& rng) {
   bool trained = !run.method.empty();
   double greedy = trained ? run.final_accuracy : 0.067, sampled = trained ? run.final_accuracy - 0.1 : 0.134;
@@ -168,8 +158,7 @@ void write_evaluation(const std::string& directory, const SyntheticRun& run, Rng
                       {"truncated_share", run.troubled ? 0.3 : 0.0},
                       {"unparseable_share", run.troubled ? 0.2 : 0.004},
                       {"interval", "invented for tests"},
-                      {"seed", run.seed},
-                      {"calibration", calibration(share)}};
+                      {"seed", run.seed}};
   OrderedJson at = figure(mean, 0.012);
   at["k"] = 16;
   json["mean@k"].push_back(at);

@@ -262,47 +262,20 @@ void for_each_block(const std::string& path, const std::function<void(const char
   }
 }
 
-// "-fips": also where the machine allows only approved digests, for nothing here is encrypted. Looked up once and kept.
-const EVP_MD* digest_called(const char* name) {
-  const EVP_MD* kind = EVP_MD_fetch(nullptr, name, "-fips");
-  if (kind == nullptr)
-    throw Error(ErrorKind::unsupported, std::string("libcrypto of this machine has no ") + name, kNumeric);
-  return kind;
+// Of all that `feed` hands on. "-fips": also where the machine allows only approved digests, for nothing here is
+// encrypted.
+template <size_t kSize, class Feed>
+std::array<uint8_t, kSize> digest(const char* name, const Feed& feed) {
+  const std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)> kind(EVP_MD_fetch(nullptr, name, "-fips"), EVP_MD_free);
+  if (!kind) throw Error(ErrorKind::unsupported, str("libcrypto of this machine has no ", name), kNumeric);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  bool good =
+      state && EVP_MD_get_size(kind.get()) == int{kSize} && EVP_DigestInit_ex2(state.get(), kind.get(), nullptr) == 1;
+  feed([&](const char* bytes, size_t size) { good = good && EVP_DigestUpdate(state.get(), bytes, size) == 1; });
+  std::array<uint8_t, kSize> bytes{};
+  UCAS_CHECK(good && EVP_DigestFinal_ex(state.get(), bytes.data(), nullptr) == 1, "libcrypto failed");
+  return bytes;
 }
-
-const EVP_MD* sha256() {
-  static const EVP_MD* const kind = digest_called("SHA256");
-  return kind;
-}
-
-const EVP_MD* md5() {
-  static const EVP_MD* const kind = digest_called("MD5");
-  return kind;
-}
-
-class Digest {
- public:
-  explicit Digest(const EVP_MD* kind) : state_(EVP_MD_CTX_new()) {
-    UCAS_CHECK(state_ && EVP_DigestInit_ex2(state_.get(), kind, nullptr) == 1, "SHA-256 context initialised");
-  }
-  void add(const char* bytes, size_t size) {
-    UCAS_CHECK(EVP_DigestUpdate(state_.get(), bytes, size) == 1, "SHA-256 update failed");
-  }
-  template <size_t kSize>
-  std::array<uint8_t, kSize> end() {
-    std::array<uint8_t, kSize> bytes{};
-    unsigned int size = 0;
-    UCAS_CHECK(EVP_MD_CTX_get_size(state_.get()) == static_cast<int>(kSize), "the digest must have its full size");
-    UCAS_CHECK(EVP_DigestFinal_ex(state_.get(), bytes.data(), &size) == 1, "SHA-256 final failed");
-    return bytes;
-  }
-
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* state) const { EVP_MD_CTX_free(state); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> state_;
-};
 
 }  // namespace
 
@@ -601,21 +574,15 @@ std::string hash_of_file(const std::string& path) {
 }
 
 std::string sha256_of_text(std::string_view text) {
-  Digest digest(sha256());
-  digest.add(text.data(), text.size());
-  return hex(digest.end<32>());
+  return hex(digest<32>("SHA256", [&](const auto& add) { add(text.data(), text.size()); }));
 }
 
 std::string sha256_of_file(const std::string& path) {
-  Digest digest(sha256());
-  for_each_block(path, [&](const char* bytes, size_t n) { digest.add(bytes, n); });
-  return hex(digest.end<32>());
+  return hex(digest<32>("SHA256", [&](const auto& add) { for_each_block(path, add); }));
 }
 
 std::array<uint8_t, 16> md5_of_text(std::string_view text) {
-  Digest digest(md5());
-  digest.add(text.data(), text.size());
-  return digest.end<16>();
+  return digest<16>("MD5", [&](const auto& add) { add(text.data(), text.size()); });
 }
 
 }  // namespace ucas

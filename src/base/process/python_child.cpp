@@ -95,14 +95,12 @@ void check_python_function(const std::string& option, const std::string& place) 
   }
 }
 
-int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what, Kept kept) {
+int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what) {
   const std::string program = words[0];
   const bool found = can_be_started(program);
   int error = found ? 0 : errno;
-  if (kept == Kept::yes) {
-    const std::string launcher = path_join(own_folder(), "ucas-sandbox");
-    words.insert(words.begin(), {launcher, "--keep", str(::getpid()), "--"});
-  }
+  const std::string launcher = path_join(own_folder(), "ucas-sandbox");
+  words.insert(words.begin(), {launcher, "--keep", str(::getpid()), "--"});
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);

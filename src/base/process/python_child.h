@@ -1,4 +1,4 @@
-// Python beside the program: the scripts of python/ucas that are compiled in (reward, reasoning, advantage, track), by
+// Python beside the program: the scripts of python/ucas that are compiled in (reward, reasoning, advantage), by
 // the interpreter that UCAS_PYTHON names, else python3. They need nothing of the package `ucas`.
 #pragma once
 
@@ -20,14 +20,12 @@ std::string run_python(const std::string& script, const std::vector<std::string>
                        double seconds = 600);
 
 // A program as a child in a group of its own, so that Ctrl-C is for this one. A descriptor below 0 stays what it is
-// here. Returns its pid; Error("python") where it cannot be started. `kept`: it ends with this process, and what it
-// started ends with it, at once, so that its pipes do (verify/sandbox/launcher/keep.cpp; SIGTERM to the pid ends all).
+// here. Returns its pid; Error("python") where it cannot be started. It ends with this process, and what it started
+// ends with it, at once, so that its pipes do (verify/sandbox/launcher/keep.cpp; SIGTERM to the pid ends all).
 struct ChildStreams {
   int in = -1, out = -1, error = -1;
 };
-enum class Kept { yes, no };
-int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what,
-                Kept kept = Kept::yes);
+int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what);
 
 // Python packages whose C++ libraries the program of the wheel loads: torch for the engine, pyarrow for Parquet. No
 // Python is started. A build from source has paths of its own and does not ask.

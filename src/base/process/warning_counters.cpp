@@ -9,36 +9,15 @@ namespace ucas {
 
 namespace {
 
-struct WarningWords {
+constexpr struct {
   const char *one, *many;
+} kWarningWords[] = {
+#define UCAS_ROW(name, one, many) {one, many},
+    UCAS_WARNINGS(UCAS_ROW)
+#undef UCAS_ROW
 };
 
-// In the order of Warning.
-constexpr WarningWords kWarningWords[] = {
-    {"bad row", "bad rows"},
-    {"prompt", "prompts"},
-    {"prompt with less room for its response", "prompts with less room for their responses"},
-    {"demonstration", "demonstrations"},
-    {"row with bytes that have no token", "rows with bytes that have no token"},
-    {"answer over the grader's budget", "answers over the grader's budget"},
-    {"failure of the sandbox", "failures of the sandbox"},
-    {"request to a server", "requests to a server"},
-    {"update of weights", "updates of weights"},
-    {"step with nothing to learn from", "steps with nothing to learn from"},
-    {"step scored by the trainer", "steps scored by the trainer"},
-    {"step without stored responses", "steps without stored responses"},
-    {"checkpoint not saved", "checkpoints not saved"},
-    {"checkpoint passed over", "checkpoints passed over"},
-    {"change that was allowed", "changes that were allowed"},
-    {"log moved or cut while it was written", "logs moved or cut while they were written"},
-    {"alarm of the watchdog", "alarms of the watchdog"},
-    {"process started again", "processes started again"},
-    {"run with a line like this one in its log", "runs with a line like this one in their logs"},
-};
-constexpr size_t kWarnings = std::size(kWarningWords);
-static_assert(kWarnings == static_cast<size_t>(Warning::worker) + 1);
-
-std::array<std::atomic<int64_t>, kWarnings> counts{};
+std::array<std::atomic<int64_t>, std::size(kWarningWords)> counts{};
 
 }  // namespace
 
@@ -48,7 +27,7 @@ int64_t warnings_counted(Warning what) { return counts[static_cast<size_t>(what)
 
 std::string warnings_in_words() {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < kWarnings; ++i) {
+  for (size_t i = 0; i < counts.size(); ++i) {
     const int64_t n = counts[i];
     if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kWarningWords[i].one : kWarningWords[i].many));
   }

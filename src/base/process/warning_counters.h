@@ -7,26 +7,31 @@
 
 namespace ucas {
 
+// Name, and what one and several of it are called.
+// clang-format off
+#define UCAS_WARNINGS(X) \
+  X(bad_row, "bad row", "bad rows") \
+  X(prompt, "prompt", "prompts") \
+  X(short_prompt, "prompt with less room for its response", "prompts with less room for their responses") \
+  X(demonstration, "demonstration", "demonstrations") \
+  X(unencodable, "row with bytes that have no token", "rows with bytes that have no token") \
+  X(over_budget, "answer over the grader's budget", "answers over the grader's budget") \
+  X(sandbox, "failure of the sandbox", "failures of the sandbox") \
+  X(request, "request to a server", "requests to a server") \
+  X(update, "update of weights", "updates of weights") \
+  X(empty_step, "step with nothing to learn from", "steps with nothing to learn from") \
+  X(rescored_step, "step scored by the trainer", "steps scored by the trainer") \
+  X(unstored_step, "step without stored responses", "steps without stored responses") \
+  X(unsaved, "checkpoint not saved", "checkpoints not saved") \
+  X(passed_over, "checkpoint passed over", "checkpoints passed over") \
+  X(changed, "change that was allowed", "changes that were allowed") \
+  X(moved_log, "log moved or cut while it was written", "logs moved or cut while they were written") \
+  X(stall, "alarm of the watchdog", "alarms of the watchdog")
+// clang-format on
 enum class Warning {
-  bad_row,           // left out under bad_rows = skip
-  prompt,            // empty or too long
-  short_prompt,      // leaves a response less room than was asked for
-  demonstration,     // too long
-  unencodable,       // a row with bytes that the tokenizer has no token for
-  over_budget,       // an answer that a grader gave up on: its budget, its time
-  sandbox,           // a failure that is not the program's; tried again
-  request,           // to a server, asked again
-  update,            // of the weights, not finite
-  empty_step,        // nothing to learn from
-  rescored_step,     // sampler and trainer differed
-  unstored_step,     // its responses could not be written
-  unsaved,           // a checkpoint that could not be written
-  passed_over,       // a checkpoint that is not whole: the one before was taken
-  changed,           // --allow-changes took something for the same
-  moved_log,         // steps.jsonl, moved, deleted or cut while it was written
-  stall,             // the watchdog spoke
-  restarted_worker,  // of a study, killed from outside
-  worker,            // of a study, with lapses of its own
+#define UCAS_ENUMERATOR(name, one, many) name,
+  UCAS_WARNINGS(UCAS_ENUMERATOR)
+#undef UCAS_ENUMERATOR
 };
 
 void count_warning(Warning what, int64_t count = 1);

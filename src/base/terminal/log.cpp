@@ -1,9 +1,9 @@
 #include "base/terminal/log.h"
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/terminal.h"
 
 namespace ucas {
 
@@ -51,11 +52,6 @@ std::string without_controls(const std::string& message) {
   std::vector<std::string> lines = split(message, '\n');
   for (std::string& line : lines) line = printable(line, std::string::npos);
   return join(lines, "\n");
-}
-
-size_t terminal_width() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
 }
 
 }  // namespace
@@ -180,7 +176,8 @@ void Progress::print(bool last, const std::string& note) {
   text = without_controls(text);
   std::lock_guard lock(mutex());
   if (stderr_is_terminal()) {
-    if (text.size() >= terminal_width()) text.resize(terminal_width() - 1);
+    const size_t width = std::max<size_t>(terminal_size(STDERR_FILENO).columns, 20);
+    if (text.size() >= width) text.resize(width - 1);
     to_stderr(str("\r\033[K", text, last ? "\n" : ""));
     progress_line_open = !last;
   } else {

@@ -6,15 +6,28 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/peer_words.h"
 #include "base/text/refusals.h"
 
 namespace ucas {
 
 namespace {
 
+constexpr size_t kHelpWidth = 110;
 constexpr int kMostUnknown = 20;  // keys that are named one by one
+
+// The first of `ours` that a line of peer_words.txt gives for a word of theirs.
+std::string meaning(const std::string& theirs, const std::vector<std::string>& ours) {
+  for (const std::string& line : split(*embedded("base/text/peer_words.txt"), '\n')) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words[0] != theirs) continue;
+    for (const std::string& word : words) {
+      if (std::ranges::find(ours, word) != ours.end()) return word;
+    }
+  }
+  return "";
+}
 
 // 1e+06 is hard to read as a limit: 1,000,000.
 std::string limit_text(double value) {
@@ -127,6 +140,7 @@ class Applier final : public Prefixed {
       if (!is_named(settings_[i], keys_.back())) continue;
       used_[i] = true;
       found = &settings_[i];
+      if (found->no_value) throw Error(ErrorKind::usage, str(found->where, ": a value is missing after it"));
     }
     return found;
   }
@@ -262,6 +276,18 @@ class Applier final : public Prefixed {
 
 }  // namespace
 
+std::string peer_option(std::string_view key, const std::vector<std::string>& keys) {
+  std::string last(key.substr(key.rfind('.') == std::string_view::npos ? 0 : key.rfind('.') + 1));
+  std::ranges::replace(last, '-', '_');
+  return meaning(last, keys);
+}
+
+std::string peer_value(std::string_view value, const std::vector<std::string>& words) {
+  std::string lower(value);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return std::ranges::find(words, lower) != words.end() ? lower : meaning(lower, words);
+}
+
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
   list(applier, config);
@@ -304,27 +330,6 @@ std::string dump_toml(Fielder list, void* config) {
   return top + tables;
 }
 
-namespace {
-
-constexpr size_t kHelpWidth = 110;
-
-// Words of `text` from column `indent` on, in lines of kHelpWidth; the first line is already there up to `indent`.
-std::string wrapped(const std::string& text, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  for (const std::string& word : split(text, ' ')) {
-    if (column + 1 + word.size() > kHelpWidth && column > indent) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    out += (column == indent ? "" : " ") + word;
-    column += word.size() + (column == indent ? 0 : 1);
-  }
-  return out + "\n";
-}
-
-}  // namespace
-
 std::string help_text(Fielder list, void* config) {
   Lister lister;
   list(lister, config);
@@ -344,8 +349,8 @@ std::string help_text(Fielder list, void* config) {
     section = row.section;
     std::string name = name_of(row);
     text += name.size() > width ? name + "\n" + std::string(width, ' ') : pad_right(name, width);
-    text +=
-        "  " + wrapped(str(row.help, row.allowed.empty() ? "" : "; " + row.allowed, " [", row.value, "]"), width + 2);
+    const std::string help = str(row.help, row.allowed.empty() ? "" : "; " + row.allowed, " [", row.value, "]");
+    text += str("  ", wrap_text(help, kHelpWidth, width + 2, width + 2), "\n");
   }
   return text;
 }
@@ -376,10 +381,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
         line.settings.push_back({key, word.substr(equals + 1), "--" + key, true});
       } else if (flag) {
         line.settings.push_back({key, true, "--" + key, true});
-      } else if (i + 1 < arguments.size()) {
-        line.settings.push_back({key, arguments[++i], "--" + key, true});
       } else {
-        throw Error(ErrorKind::usage, str("--", key, ": a value is missing after it"));
+        const bool last = i + 1 == arguments.size();
+        line.settings.push_back({key, last ? "" : arguments[++i], "--" + key, true, last});
       }
     } else if (word.size() > 1 && word[0] == '-' && word != "-") {
       throw Error(ErrorKind::usage, str(printable(word), ": unknown option (options are written --key value)"));

@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -128,6 +129,7 @@ struct Setting {
   std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>> value;
   std::string where;  // "run.toml:14" or "--method.beta"
   bool from_text = false;
+  bool no_value = false;  // the last word of a command line, and no flag
 };
 
 // Throws Error(ErrorKind::config, "FILE:LINE: ...") on anything that is not TOML.
@@ -141,6 +143,12 @@ struct CommandLine {
   bool help = false;
 };
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<std::string>& flags);
+
+// What options and their values are called in TRL and verl (peer_words.txt), for the hint of an unknown one.
+// The key among `keys` that the option of another program means, by the last part of its name; "" where there is none.
+std::string peer_option(std::string_view key, const std::vector<std::string>& keys);
+// "bf16" for "bfloat16"; "" where it is no such word, or not among `words`.
+std::string peer_value(std::string_view value, const std::vector<std::string>& words);
 
 using Fielder = void (*)(Fields&, void*);
 // Type-erased core of the templates below.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <set>
 
 #include "base/error.h"
@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
-#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/commands/advantages_table.h"
 #include "cli/saved_steps.h"
@@ -28,7 +27,6 @@ struct AdvantagesConfig {
   std::vector<std::string> method;
   int64_t step = 0;
   int64_t show = 10;
-  bool json = false;
   bool save = false;
   bool table = false;
   double rare = 0.25;
@@ -40,10 +38,8 @@ struct AdvantagesConfig {
     f.field("step", step, Range{0, 1e9},
             "step of the run directory to read; 0 = the last saved step, with --save all saved steps");
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
-    f.field("json", json, "print everything as one JSON object with all responses");
     f.field("save", save,
-            "write for `ucas report`, and print no comparison: the advantages to step-N.methods.json next to the step, "
-            "under --table the table to RUN/signals/methods-table.json");
+            "write the advantages for `ucas report` to step-N.methods.json next to the step, and print no comparison");
     f.field("table", table,
             "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
     f.field("page", page,
@@ -150,8 +146,18 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
   return all;
 }
 
+// Whether a function of the user's made a step's advantages, by the config of its run.
+bool by_python(const std::string& path) {
+  const auto run = std::filesystem::absolute(path).parent_path().parent_path();
+  const std::string config = (run / "config.toml").string();
+  if (!exists(config)) return false;
+  return std::ranges::any_of(read_toml(config), [](const Setting& s) {
+    return s.key == "method.python" && s.value != decltype(s.value)(std::string());
+  });
+}
+
 // Whether the run's own settings give the stored advantages again, in words; `differs` if they should and do not.
-std::string reproduction(const StepData& data, std::span<const float> again, bool& differs) {
+std::string reproduction(const StepData& data, const std::string& path, std::span<const float> again, bool& differs) {
   int64_t tokens = data.batch.token_count(), equal = 0;
   double largest = 0;
   for (size_t t = 0; t < again.size(); ++t) {
@@ -160,11 +166,13 @@ std::string reproduction(const StepData& data, std::span<const float> again, boo
     if (!same) largest = std::max(largest, std::fabs(static_cast<double>(again[t]) - data.advantage[t]));
   }
   if (equal == tokens) return str("all ", grouped(tokens), " stored advantages come out again, bit for bit");
-  differs = data.whole();
+  const bool python = by_python(path);
+  differs = data.whole() && !python;
   return str(grouped(equal), " of ", grouped(tokens), " stored advantages come out again, largest difference ",
              fixed(largest, 6),
-             data.whole() ? "; another build or machine wrote them?"
-                          : "; only part of the step is stored, and the method looks at the whole of it");
+             python         ? "; the run's method.python made them"
+             : data.whole() ? "; another build or machine wrote them?"
+                            : "; only part of the step is stored, and the method looks at the whole of it");
 }
 
 std::string text_of(const std::string& path, const StepData& data, const std::string& again,
@@ -221,17 +229,7 @@ void show_table(const AdvantagesConfig& config, const std::string& path, const W
   const MethodsTable table =
       methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
   if (!config.page.empty()) write_page(table, config.page, words);
-  if (!config.save) {
-    out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
-    return;
-  }
-  if (!is_directory(path)) {
-    throw Error(ErrorKind::usage,
-                str(printable(path, 400), ": --table --save writes into a run, expected a run directory"));
-  }
-  const std::string file = methods_table_file(path);
-  write_file(file, methods_table_json(table, path));
-  out(str(printable(file, 400), ": ", table.rows.size(), " methods, ", methods_extent(table), "\n"));
+  out(methods_table_text(table, printable(path, 400)));
 }
 
 }  // namespace
@@ -239,7 +237,7 @@ void show_table(const AdvantagesConfig& config, const std::string& path, const W
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
 
 int run_advantages(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json", "save", "table"});
+  CommandLine line = parse_command_line(words, {"save", "table"});
   std::vector<Setting> general, of_method;
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
@@ -254,30 +252,30 @@ int run_advantages(const Words& words) {
                                       line.positionals.size(), "; see ucas advantages --help"));
   }
   if (config.table) {
+    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     if (!of_method.empty()) {
       throw Error(ErrorKind::usage,
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
+    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     show_table(config, line.positionals[0], words);
     return kDone;
   }
   if (!config.page.empty()) throw Error(ErrorKind::usage, "--page is of --table: give both");
-  if (config.save && config.json) throw Error(ErrorKind::usage, "--save and --json: give one of them");
   bool any_differs = false;
   for (const std::string& path :
        saved_step_files(line.positionals[0], config.step, config.save ? SavedSteps::all : SavedSteps::last)) {
     StepData data = read_step_data(path);
     std::unique_ptr<Method> own = own_method(data, path);
     bool differs = false;
-    std::string again = reproduction(data, recompute(data.method, *own, data, path), differs);
+    std::string again = reproduction(data, path, recompute(data.method, *own, data, path), differs);
     std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
     any_differs |= differs;
     if (config.save) {
       save_methods(path, data, methods);
     } else {
-      out(config.json ? comparison_json(path, data, !differs, again, methods)
-                      : text_of(path, data, again, methods, config.show));
+      out(text_of(path, data, again, methods, config.show));
     }
   }
   return any_differs ? kDiffers : kDone;

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json.h"
 #include "methods/apply.h"
 #include "objective/advantage/group_advantage.h"
 #include "objective/advantage/reward_terms.h"
@@ -156,7 +154,6 @@ void compare_all(std::span<const std::string> files, std::vector<Entry>& entries
       if (lacks[i].empty())
         add_step(batch, table.rare, a, asked_by(*entries[i].method, batch), sums[i + 1], rows[i + 1]);
     }
-    table.files.emplace_back(file.substr(file.find_last_of('/') + 1), hash_of_file(file));
     table.steps += 1;
     table.groups += std::ssize(batch.groups);
     table.responses += std::ssize(batch.responses);

@@ -128,7 +128,7 @@ std::string check_toml(const std::string& path) {
   if (has("text")) return str("template ", printable(load_template(path).name));
   if (has("benchmarks")) return str("suite of ", many(load_suite(path).benchmarks.size(), "benchmark"));
   if (has("path")) return str("benchmark ", printable(load_suite(path).benchmarks.front().name));
-  if (has("runs") || has_table("run.") || has_table("grid.")) {
+  if (has("runs") || has_table("run.")) {
     std::vector<Setting> typed;  // what is left to the command line
     if (!has("base.task") && !has("base.model")) typed.push_back({"base.model", "DIR", "check", true});
     const Study study = read_study(path, typed);

@@ -218,6 +218,8 @@ int summarize_data(const std::vector<std::string>& files, const CheckOptions& op
 int find_contamination(const std::vector<std::string>& training, const CheckOptions& options) {
   ProblemOptions reading;
   reading.labels = false;
+  reading.columns = options.columns;
+  reading.columns_where_there = true;
   const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
   const std::vector<Problem> evaluated = read_problems(options.against, reading);
   std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);

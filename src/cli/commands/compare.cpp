@@ -15,14 +15,13 @@
 #include "evaluate/results/published.h"
 #include "evaluate/results/table.h"
 #include "report/report.h"
-#include "report/study_figures.h"
 
 namespace ucas {
 
 namespace {
 
 struct CompareLine {
-  std::string data, out, figures, tex, csv;
+  std::string data, out;
   std::vector<std::string> published;
   std::vector<int64_t> ks;
   bool json = false;
@@ -35,9 +34,6 @@ struct CompareLine {
     f.field("published", published,
             "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
     f.field("out", out, "HTML file to write the report of all compared runs to (also -o FILE); empty = none");
-    f.field("figures", figures, "directory to write pass@k to, as .svg and .csv; empty = none");
-    f.field("tex", tex, "file to write the tables to as LaTeX (booktabs); empty = none");
-    f.field("csv", csv, "file to write the tables to as CSV; empty = none");
     f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of intervals and tests");
     f.field("draws", draws, Range{100, 1e6}, "resamples behind bootstrap intervals and sign-flip tests");
@@ -51,15 +47,6 @@ std::set<std::string> evaluations_of(const RunRecord& run) {
     if (!evaluation.rows.empty()) names.insert(evaluation.name);
   }
   return names;
-}
-
-void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
-  FigureRequest request;
-  request.kind = FigureKind::passk;
-  request.runs = runs;
-  request.data = options.data;
-  const std::vector<std::string> written = write_figures(study_figures(request), options.figures);
-  log(str("figures: ", written.empty() ? std::string("none could be drawn from these runs") : join(written, ", ")));
 }
 
 }  // namespace
@@ -132,10 +119,7 @@ int run_compare(const Words& words) {
   const std::vector<AnswerGroup> groups = compared_groups(line.positionals, options.data);
   const Comparison comparison =
       compare_models(groups, {{.level = options.level, .draws = options.draws, .seed = options.seed}, options.ks});
-  out(options.json ? comparison_json(comparison, published) : comparison_text(comparison, published));
-  if (!options.tex.empty()) write_output(options.tex, comparison_tex(comparison, published));
-  if (!options.csv.empty()) write_output(options.csv, comparison_csv(comparison, published));
-  if (!options.figures.empty()) write_figures_of(line.positionals, options);
+  out(options.json ? comparison_json(comparison) : comparison_text(comparison, published));
   if (!options.out.empty()) {
     const size_t size = write_report(line.positionals, options.out, "");
     log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));

@@ -28,6 +28,7 @@ namespace {
 
 struct ConfigOptions {
   bool json = false;
+  int64_t gpus = 1;
   std::string model, method = "dapo", gpu, memory, out;
   std::vector<std::string> data, val;
   void fields(Fields& f) {
@@ -38,6 +39,7 @@ struct ConfigOptions {
     f.field("val", val, OptionNames::evaluation_data, "validation problem files; empty = no validation");
     f.field("method", method, "RLVR method; `ucas train --help methods` lists all");
     f.field("gpu", gpu, "GPU to fit: h100, h200, a100, rtx4090, or cuda with --memory; empty = this machine's CPU");
+    f.field("gpus", gpus, Range{1, 4096}, "number of GPUs, one rank each");
     f.field("memory", memory, "memory to fit, such as \"24GiB\"; empty = the GPU's, or this machine's");
     f.field("out", out, "file to write; must not exist; empty = standard output");
   }
@@ -56,8 +58,11 @@ struct DataChoice {
   std::string grader, note;
 };
 
-DataChoice look_at_data(const ConfigOptions& options, const std::string& tokenizer_directory) {
-  std::vector<Problem> problems = read_problems(options.data);
+DataChoice look_at_data(const ConfigOptions& options, const std::string& tokenizer_directory,
+                        const ProblemColumns& columns) {
+  ProblemOptions reading;
+  reading.columns = columns;
+  const std::vector<Problem> problems = read_problems(options.data, reading);
   const ProblemsSummary summary = summarize_problems(problems);
   DataChoice choice{.problems = summary.problems, .grader = {}, .note = {}};
   Lengths tokens;
@@ -134,8 +139,8 @@ Fit fit_of(const ConfigOptions& options) {
   return fit;
 }
 
-PlannedModels models_of(const TrainConfig& config, const std::string& directory, const Fit& fit, bool gpu,
-                        std::string& note) {
+PlannedModels models_of(const TrainConfig& config, const std::string& directory, const Fit& fit,
+                        const ConfigOptions& options, std::string& note) {
   PlannedModels models;
   if (exists(directory)) {
     TrainConfig here = config;
@@ -146,8 +151,9 @@ PlannedModels models_of(const TrainConfig& config, const std::string& directory,
     note = str("the model is not on this machine; its shape is of ", found.from);
     models = planned_models(config, found.config);
   }
-  models.gpu = gpu ? fit.memory : 0;
-  if (fit.device) models.driver = driver_memory(*fit.device, 1, false);
+  models.gpu = is_cpu(options) ? 0 : fit.memory;
+  models.ranks = options.gpus;
+  if (fit.device) models.driver = driver_memory(*fit.device, options.gpus, config.update.reduce == Reduce::micro);
   return models;
 }
 
@@ -157,7 +163,8 @@ std::string bytes_words(int64_t bytes) { return human_bytes(static_cast<double>(
 std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& models, const Fit& fit) {
   const int64_t limit = static_cast<int64_t>(kMemoryShare * static_cast<double>(fit.memory));
   const TrainConfig config = make_train_config(settings);
-  std::vector<Remedy> lower = remedies(config, models, limit);
+  std::vector<Remedy> lower = remedies(config, models, limit, false);  // what has run first
+  if (lower.empty() || lower.back().together > limit) lower = remedies(config, models, limit);
   const int64_t peak = plan_memory(config, models).peak();
   const auto alone = std::ranges::find_if(lower, [&](const Remedy& r) { return r.alone <= limit; });
   if (peak > limit && alone == lower.end() && (lower.empty() || lower.back().together > limit)) {
@@ -168,52 +175,33 @@ std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& 
                                         " and all before it, "),
                     fit.of, " ", bytes_words(fit.memory), "; take a smaller model or a larger machine"));
   }
-  if (peak <= limit) return settings;
-  if (alone != lower.end()) lower = {*alone};
+  if (peak <= limit) lower.clear();
+  if (peak > limit && alone != lower.end()) lower = {*alone};
   for (const Remedy& remedy : lower) {
     const size_t equals = remedy.setting.find(" = ");
     settings.push_back(typed(remedy.setting.substr(0, equals), remedy.setting.substr(equals + 3)));
   }
   // Adapters take a larger step than all weights do.
   const bool given = std::ranges::find(settings, "optimizer.lr", &Setting::key) != settings.end();
-  if (make_train_config(settings).lora.on() && !config.lora.on() && !given) {
+  if (make_train_config(settings).lora.on() && !given) {
     settings.push_back(typed("optimizer.lr", kAdapterRate));
   }
   return settings;
 }
 
 // Keys that everyone looks at, beside those that are no defaults.
-constexpr const char* kShown[] = {"model",
-                                  "device",
-                                  "dtype",
-                                  "seed",
-                                  "data.files",
-                                  "data.val_files",
-                                  "data.template",
-                                  "data.max_prompt_length",
-                                  "data.train_batch_size",
-                                  "rollout.n",
-                                  "rollout.temperature",
-                                  "rollout.response_length",
-                                  "lora.rank",
-                                  "reward.grader",
-                                  "reward.truncated",
-                                  "method.name",
-                                  "update.mini_batch_size",
-                                  "update.micro_batch_tokens",
-                                  "update.recompute",
-                                  "optimizer.lr",
-                                  "train.steps",
-                                  "train.epochs",
-                                  "train.save_freq",
-                                  "train.test_freq"};
+constexpr std::string_view kShown =
+    " model device dtype seed data.files data.val_files data.template data.max_prompt_length data.train_batch_size "
+    "rollout.n rollout.temperature rollout.response_length lora.rank reward.grader reward.truncated method.name "
+    "update.mini_batch_size update.micro_batch_tokens update.recompute optimizer.lr train.steps train.epochs "
+    "train.save_freq train.test_freq ";
 
 std::string commented_toml(const TrainConfig& config, const std::string& method) {
   const std::vector<FieldValue> usual = fields_of(make_train_config({typed("method.name", method)}));
   std::string top, tables, section;
   for (const FieldValue& field : fields_of(config)) {
     const auto at = std::ranges::find(usual, field.key, &FieldValue::key);
-    const bool shown = std::ranges::find(kShown, field.key) != std::end(kShown);
+    const bool shown = kShown.find(str(" ", field.key, " ")) != std::string_view::npos;
     if (!shown && at != usual.end() && at->value == field.value) continue;
     const size_t dot = field.key.rfind('.');
     const std::string table = dot == std::string::npos ? "" : field.key.substr(0, dot);
@@ -229,6 +217,8 @@ std::string commented_toml(const TrainConfig& config, const std::string& method)
 void check_options(const ConfigOptions& options) {
   if (options.model.empty()) throw Error(ErrorKind::usage, "config: --model DIR or ORG/NAME is missing");
   if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET is missing");
+  if (options.gpus > 1 && is_cpu(options))
+    throw Error(ErrorKind::usage, "--gpus N needs --gpu NAME, which GPU they are");
   if (!options.out.empty() && exists(options.out)) {
     throw Error(ErrorKind::path, str(printable(options.out, 400), ": exists already; config overwrites nothing"));
   }
@@ -250,17 +240,18 @@ int write_config(const std::vector<Setting>& settings_of_line) {
   const bool there = exists(options.model) || !cached_file(options.model, "config.json").empty();
   if (there || !known_model(options.model)) here.model = checkpoint_directory(options.model);
   const std::string directory = exists(here.model) ? here.model : "";
-  const DataChoice data = look_at_data(here, directory.empty() ? "" : directory_with(directory, "tokenizer.json"));
+  const DataChoice data = look_at_data(here, directory.empty() ? "" : directory_with(directory, "tokenizer.json"),
+                                       make_train_config(overrides).data.columns);
 
   std::vector<Setting> settings = first_settings(options, data);
   settings.insert(settings.end(), overrides.begin(), overrides.end());
   std::string note;
   TrainConfig config = make_train_config(settings);
   config.validate();
-  settings = fitted(std::move(settings), models_of(config, here.model, fit, !is_cpu(options), note), fit);
+  settings = fitted(std::move(settings), models_of(config, here.model, fit, options, note), fit);
   config = make_train_config(settings);
   config.validate();
-  const PlannedModels models = models_of(config, here.model, fit, !is_cpu(options), note);  // as they are trained now
+  const PlannedModels models = models_of(config, here.model, fit, options, note);  // as they are trained now
 
   const MemoryPlan plan = plan_memory(config, models);
   std::string text =
@@ -270,11 +261,12 @@ int write_config(const std::vector<Setting>& settings_of_line) {
     const TimePlan time = plan_time(config, models, *fit.device, {});
     text += str("# A step takes ", human_seconds(time.step()), " by the plan, with responses as long as allowed.\n");
   }
+  if (config.update.offload != Offload::none) text += "# update.offload is untried: it has never run on a GPU.\n";
   text += str("# ", many(data.problems, "problem"), data.note.empty() ? "" : "; " + data.note, ".\n");
   if (!note.empty()) text += str("# ", note, ".\n");
   text += str("#\n#   ucas explain ", options.out.empty() ? "my.toml" : options.out,
               "    what it does, equation by equation\n#   ucas train ", options.out.empty() ? "my.toml" : options.out,
-              " --out runs/first\n\n");
+              " --out runs/first", options.gpus > 1 ? str(" --gpus ", options.gpus) : "", "\n\n");
   text += commented_toml(config, options.method);
   make_train_config(parse_toml(text, "what ucas config wrote")).validate();
   if (options.out.empty()) {

@@ -1,5 +1,5 @@
-// `ucas diagnose`: of a training, why its reward went as it did; of samples of a model or saved steps, which confidence
-// would protect rare right responses.
+// `ucas diagnose`: of a training, why its reward went as it did; of samples of a model, which confidence would protect
+// rare right responses.
 #include <algorithm>
 
 #include "base/error.h"
@@ -9,7 +9,6 @@
 #include "base/text/fields.h"
 #include "cli/command.h"
 #include "cli/commands/compare.h"
-#include "cli/saved_steps.h"
 #include "compare/diagnosis.h"
 #include "evaluate/sources/responses_file.h"
 #include "records/run_record.h"
@@ -21,47 +20,24 @@ namespace {
 
 struct DiagnoseLine {
   std::string data;
-  int64_t step = 0, opening = 1;
+  int64_t opening = 1;
   double rare = 0.25, level = 0.95;
   RareBy rare_by = RareBy::opening;
   bool json = false, confidence = false;
   void fields(Fields& f) {
     f.field("confidence", confidence,
-            "report which confidence would protect rare right responses, from saved steps, or from the evaluation that "
-            "--data names");
+            "report which confidence would protect rare right responses, from the evaluation that --data names");
     f.field("data", data, "evaluation of the run, by the name in eval/NAME.json; empty = the only one");
-    f.field("step", step, Range{0, 1e9}, "saved step of the run to read; 0 = all saved steps");
     f.field("opening", opening, Range{1, 1000}, "number of first words of a response that identify a strategy");
     f.choice("rare_by", rare_by,
-             "rarity criterion for right responses: opening (--opening words), accuracy of the problem, frequency of "
-             "the answer, or lowest mean log-prob");
+             "rarity criterion for right responses: opening (--opening words), accuracy of the problem, or lowest mean "
+             "log-prob");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
-    f.field("json", json, "print JSON instead of text");
+    f.field("json", json, "print JSON instead of text, of a training");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
   }
 };
-
-std::vector<SignalledGroup> from_steps(const std::string& path, const DiagnoseLine& options, DiagnosisReport& report) {
-  std::vector<SignalledGroup> groups;
-  const std::vector<std::string> files = saved_step_files(path, options.step, SavedSteps::all);
-  for (const std::string& file : files) {
-    const StepData data = read_step_data(file);
-    if (data.piece.empty() && data.batch.token_count() > 0) {
-      throw Error(ErrorKind::unsupported,
-                  str(printable(file, 400),
-                      ":1: \"pieces\": false, expected the text of each token: how a response begins "
-                      "tells its strategy; take a step that ucas train wrote"));
-    }
-    std::vector<SignalledGroup> of_step = signalled_groups(data, options.opening);
-    std::ranges::move(of_step, std::back_inserter(groups));
-    if (report.source.empty()) {
-      report.source = str(printable(path, 400), ": ", many(std::ssize(files), "saved step"), " of a run with ",
-                          data.method, data.preset.empty() ? "" : str(", preset ", data.preset));
-    }
-  }
-  return groups;
-}
 
 std::vector<SignalledGroup> from_evaluation(const std::string& path, const DiagnoseLine& options,
                                             DiagnosisReport& report) {
@@ -90,8 +66,7 @@ std::vector<SignalledGroup> from_evaluation(const std::string& path, const Diagn
 
 // A run directory with a log, asked for nothing that concerns confidences.
 bool asks_for_causes(const std::string& path, const DiagnoseLine& options) {
-  return !options.confidence && options.data.empty() && options.step == 0 && is_directory(path) &&
-         exists(path_join(path, "steps.jsonl"));
+  return !options.confidence && options.data.empty() && is_directory(path) && exists(path_join(path, "steps.jsonl"));
 }
 
 int say_causes(const std::string& path, bool json) {
@@ -118,26 +93,16 @@ int run_diagnose(const Words& words) {
   DiagnoseLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1) {
-    throw Error(ErrorKind::usage, str("diagnose: expected one run directory or STEP.jsonl, got ",
-                                      line.positionals.size(), "; see ucas diagnose --help"));
+    throw Error(ErrorKind::usage, str("diagnose: expected one run directory, got ", line.positionals.size(),
+                                      "; see ucas diagnose --help"));
   }
   const std::string& path = line.positionals[0];
-  if (!options.data.empty() && options.step > 0) {
-    throw Error(ErrorKind::usage, "--data and --step: an evaluation or saved steps, give one of them");
-  }
-  if (!options.data.empty() && !is_directory(path)) {
-    throw Error(ErrorKind::usage,
-                str("--data ", printable(options.data), ": expected a run directory, got ", printable(path, 400)));
-  }
   if (asks_for_causes(path, options)) return say_causes(path, options.json);
   DiagnosisReport report;
   report.opening = options.opening;
   report.options = {options.rare, options.rare_by, options.level};
-  const bool steps = options.data.empty() && (options.step > 0 || !is_directory(path) || !saved_steps_of(path).empty());
-  const std::vector<SignalledGroup> groups =
-      steps ? from_steps(path, options, report) : from_evaluation(path, options, report);
-  report.found = diagnose(groups, report.options);
-  out(options.json ? diagnosis_json(report) : diagnosis_text(report));
+  report.found = diagnose(from_evaluation(path, options, report), report.options);
+  out(diagnosis_text(report));
   return kDone;
 }
 

@@ -92,6 +92,10 @@ int run_plan(const Words& words) {
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
   if (on_gpu) settings.push_back({"device", std::string("cuda"), str("--gpu ", options.gpu)});
   TrainConfig config = make_train_config(settings);
+  if (!options.shape.empty() && !line.positionals.empty() &&
+      std::ranges::find(line.settings, "model", &Setting::key) == line.settings.end()) {
+    config.model.clear();  // the file's, of which another is planned
+  }
   config.validate_settings();
   if (config.device != "cpu" && !on_gpu) {
     throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),

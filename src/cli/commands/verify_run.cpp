@@ -69,19 +69,17 @@ RegradedPart regrade(const RunRecord& run, const EvalRecord& evaluation, const R
   EvalConfig config = evaluation.config;
   config.stored_responses = config.samples;
   config.bootstrap_draws = 0;  // no interval of it is read
-  std::vector<std::string> compared;
-  const Graders recorded = graders_of(asked, compared);
+  const Graders recorded = graders_of(asked);
   const std::vector<Responses> responses =
       by_problem(problems, read_outputs(path_join(folder, evaluation.name + ".outputs.jsonl")).outputs, config.greedy,
-                 config.samples, compared);
+                 config.samples);
   std::vector<ProblemRow> before = evaluation.rows;
   if (overridden(options)) before = score(problems, responses, recorded, config).rows;
   for (AskedSet& set : asked.sets) {
-    if (set.grader == GraderKind::choice) continue;  // compared, not read
     set.grader = options.grader.value_or(set.grader);
     set.extract = options.extract.value_or(set.extract);
   }
-  const std::vector<ProblemRow> now = score(problems, responses, graders_of(asked, compared), config).rows;
+  const std::vector<ProblemRow> now = score(problems, responses, graders_of(asked), config).rows;
   for (size_t i = 0; i < before.size(); ++i) {
     const std::string gold = join(now[i].gold, " or ");
     const auto add = [&](const SampledResponse& was, const SampledResponse& is, int64_t sample) {

@@ -162,7 +162,6 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.stored_prompts", Effect::bookkeeping},
                                                   {"train.stored_responses", Effect::bookkeeping},
                                                   {"train.stored_signals", Effect::bookkeeping},
-                                                  {"train.track", Effect::bookkeeping},
                                                   {"train.watchdog", Effect::bookkeeping},
                                                   {"train.max_hours", Effect::bookkeeping}};
   for (const FieldValue& field : fields_of(TrainConfig{})) {

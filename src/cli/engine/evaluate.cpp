@@ -9,7 +9,6 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/command.h"
-#include "cli/engine/speaking.h"
 #include "config/policy_options.h"
 #include "config/run_evaluation.h"
 #include "evaluate/benchmark.h"
@@ -19,10 +18,7 @@
 #include "hf/hub.h"
 #include "hf/model_config.h"
 #include "records/run/run_directory.h"
-#include "rollout/policy.h"
-#include "rollout/shared_rollout.h"
-#include "sharding/agreement.h"
-#include "train/state/fingerprint.h"
+#include "sharding/ranks.h"
 #include "verify/audit/explain.h"
 #include "verify/registry.h"
 
@@ -90,12 +86,6 @@ std::string notes_of(const Suite& suite) {
     if (!benchmark.note.empty()) text += str(benchmark.name, ": ", benchmark.note, "\n");
   }
   return text.empty() ? "" : "\n" + text;
-}
-
-// Of every model that rank 0 evaluates, in the same order: does what it is told to.
-int work_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
-  for (const ModelSettings& model : models) follow_evaluation(plan, model.path, ranks);
-  return kDone;
 }
 
 // Where the answers of most responses to a set were not found: what they look like, and what would find them.
@@ -210,21 +200,15 @@ void print_tables(const EvaluationPlan& plan, const std::vector<EvalRecord>& res
   if (results.size() > 1) out("\n" + comparison_text(results));
 }
 
-int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models,
-                  Ranks& ranks) {
+int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  if (!ranks.alone()) {
-    plan.ranks = &ranks;
-    plan.sampler = [&ranks](Rollouter& own) { return lead_rollout(own, ranks); };
-  }
   for (const ModelSettings& model : models) {
     plan.model = model;
     labels.push_back(model.label);
     const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
     if (!run.empty()) refuse_links(options.out, {model.label});
     results.push_back(evaluate_model(plan, model.path, run, model.label));
-    dismiss_followers(ranks);
     const EvalRecord& r = results.back();
     warn_of_unreadable(r);
     if (r.tokens == 0) continue;
@@ -254,12 +238,12 @@ struct EvaluateWords {
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses", "stop"});
+  PolicyLine line = read_policy_line(words, {"data", "server", "responses", "stop"});
   const std::vector<Setting> of_models = take_model_settings(line);
   EvaluateWords asked;
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
-  asked.models = read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  asked.models = read_models(with_others(line.positionals, options), of_models);
   for (ModelSettings& model : asked.models) {
     if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
   }
@@ -282,14 +266,13 @@ EvaluateWords read_evaluate_words(const Words& words) {
   return asked;
 }
 
-void check_environment(const EvaluateWords& asked, const Ranks& ranks) {
+void check_environment(const EvaluateWords& asked) {
   const EvaluationPlan& plan = asked.plan;
   if (!plan.environment.some()) return;
   const auto refuse = [&](const std::string& with, const std::string& instead) {
     throw Error(ErrorKind::config,
                 str("environment = \"", word_of(plan.environment.kind), "\" with ", with, ": ", instead));
   };
-  if (!ranks.alone()) refuse(str(ranks.size(), " ranks"), "episodes are not shared out; start one process");
   if (plan.device != "cpu") {
     refuse(str("device = \"", plan.device, "\""),
            "the decoder of a GPU samples several tokens at once; set --device cpu");
@@ -301,47 +284,15 @@ void check_environment(const EvaluateWords& asked, const Ranks& ranks) {
   }
 }
 
-// What several ranks must have in common. Only rank 0 reads the data; what it asks the others for depends on these.
-std::vector<std::string> lines_of(const EvaluateWords& asked) {
-  std::vector<std::string> lines = {str("dtype = ", word_of(asked.plan.config.dtype)),
-                                    str("device = ", kind_of_device(asked.plan.device))};
-  for (const FieldValue& field : fields_of(asked.options)) {
-    if (field.key.starts_with("code.")) lines.push_back(str(field.key, " = ", field.value));
-  }
-  for (const ModelSettings& model : asked.models) {
-    lines.push_back(str("weights of ", model.label, " (hash) = ", hash_of_model(model.path)));
-  }
-  return lines;
-}
-
-int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
-  const std::vector<std::string> lines = ranks.together("reading the models", [&] {
-    if (std::ranges::any_of(asked.models, [](const auto& m) { return m.by != AnsweredBy::checkpoint; })) {
-      throw Error(ErrorKind::config,
-                  "several ranks draw responses of checkpoints; responses of servers and files need one process");
-    }
-    asked.plan.device = device_of_rank(asked.plan.device, ranks.place().local, visible_cuda_devices());
-    return lines_of(asked);
-  });
-  require_same(ranks, "comparing the ranks' evaluations", lines);
-  if (!ranks.leads()) return work_for_leader(asked.plan, asked.models, ranks);
-  return evaluate_here(asked.options, asked.plan, asked.models, ranks);
-}
-
 }  // namespace
 
 int run_evaluate(const Words& words) {
-  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) {
-    EvaluateWords asked = ranks->together("reading the options", [&] {
-      EvaluateWords read = read_evaluate_words(words);
-      check_environment(read, *ranks);
-      return read;
-    });
-    install_stop_signals();
-    if (ranks->leads()) say(asked.of_runs);
-    if (!ranks->alone()) return evaluate_by_ranks(std::move(asked), *ranks);
-    return evaluate_here(asked.options, asked.plan, asked.models, *ranks);
-  });
+  if (rank_of_environment() > 0) return kDone;  // of several ranks the first does it all
+  EvaluateWords asked = read_evaluate_words(words);
+  check_environment(asked);
+  install_stop_signals();
+  say(asked.of_runs);
+  return evaluate_models(asked.options, std::move(asked.plan), asked.models);
 }
 
 }  // namespace ucas

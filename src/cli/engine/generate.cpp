@@ -8,15 +8,12 @@
 #include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
-#include "cli/engine/speaking.h"
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "rollout/engine.h"
-#include "rollout/shared_rollout.h"
-#include "sharding/agreement.h"
-#include "train/state/fingerprint.h"
+#include "sharding/ranks.h"
 #include "train/update/self_check.h"
 
 namespace ucas {
@@ -132,22 +129,19 @@ struct GenerateWork {
   Questions questions;
 };
 
-GenerateWork read_generate_work(const Words& words, const Ranks& ranks) {
+GenerateWork read_generate_work(const Words& words) {
   PolicyLine line = read_policy_line(words, {"data", "stop"});
-  if (!line.positionals.empty()) {
-    throw Error(ErrorKind::usage, str(printable(line.positionals[0]),
-                                      ": unexpected word; the prompt goes after --prompt, the "
-                                      "checkpoint after --model"));
-  }
   GenerateWork work;
   GenerateOptions& options = work.options;
   ucas::apply(options, line.settings);
   options.dtype = decided(options.dtype, options.machine.device);
+  if (line.positionals.size() > (options.model.empty() ? 1 : 0)) {
+    throw Error(ErrorKind::usage, str(printable(line.positionals.back()),
+                                      ": unexpected word; expected one MODEL, and the prompt after --prompt"));
+  }
+  if (!line.positionals.empty()) options.model = line.positionals[0];
   options.validate();
   resolve_hub_names(options);
-  if (!ranks.alone()) {
-    options.machine.device = device_of_rank(options.machine.device, ranks.place().local, visible_cuda_devices());
-  }
   use_threads(options.machine.threads);
   const std::string tokenizer = directory_with(options.model, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "plain");
@@ -170,53 +164,18 @@ GenerateWork read_generate_work(const Words& words, const Ranks& ranks) {
   return work;
 }
 
-// What rank 0 asks for, too, of which it writes all.
-void sample_for_leader(Rollouter& engine, const GenerateWork& work) {
-  std::vector<PromptJob> jobs;
-  RolloutRequest request = request_of(work.options, work.questions, jobs);
-  request.sink.keep = false;
-  engine.run(request);
-}
-
-// What several ranks must have in common.
-std::vector<std::string> lines_of(const GenerateWork& work) {
-  std::string ids;
-  for (const std::vector<int32_t>& prompt : work.questions.prompts) {
-    ids += str(prompt.size(), " ");
-    ids.append(reinterpret_cast<const char*>(prompt.data()), prompt.size() * sizeof(int32_t));
-  }
-  std::vector<std::string> lines = {str("weights (hash) = ", hash_of_model(work.options.model)),
-                                    str("prompts (hash) = ", hash_of_text(ids))};
-  for (const FieldValue& field : fields_of(work.options)) {
-    if (field.key != "threads" && field.key != "device" && field.key != "out" && field.key != "model")
-      lines.push_back(str(field.key, " = ", field.value));
-  }
-  return lines;
-}
-
 }  // namespace
 
 int run_generate(const Words& words) {
-  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) {
-    std::vector<std::string> lines;
-    const GenerateWork work = ranks->together("reading the prompts", [&] {
-      GenerateWork read = read_generate_work(words, *ranks);
-      if (!ranks->alone()) lines = lines_of(read);
-      return read;
-    });
-    if (!ranks->alone()) require_same(*ranks, "comparing the ranks' prompts", lines);
-    const auto own = make_engine(*work.policy->model, work.options.engine);
-    const auto shared = ranks->alone() ? nullptr : share_rollout(*own, *ranks, true);
-    Rollouter& engine = shared ? *shared : *own;
-    if (!ranks->leads()) {
-      sample_for_leader(engine, work);
-    } else if (work.options.data.empty()) {
-      answer(engine, work.options, *work.policy, work.questions);
-    } else {
-      answer_file(engine, work.options, *work.policy, work.questions);
-    }
-    return kDone;
-  });
+  if (rank_of_environment() > 0) return kDone;  // of several ranks the first does it all
+  const GenerateWork work = read_generate_work(words);
+  const auto engine = make_engine(*work.policy->model, work.options.engine);
+  if (work.options.data.empty()) {
+    answer(*engine, work.options, *work.policy, work.questions);
+  } else {
+    answer_file(*engine, work.options, *work.policy, work.questions);
+  }
+  return kDone;
 }
 
 }  // namespace ucas

@@ -38,10 +38,6 @@ int run_replay(const Words& words) {
   const auto all = static_cast<int64_t>(made.responses.size());
   out(str("step ", made.step, ", weights of ", made.weights, ": ", same, " of ", all,
           " responses identical, tokens and log-probs\n"));
-  if (made.carried > 0) {
-    out(str(made.carried,
-            " more were carried over from the step before (rollout.carry_over), whose weights sampled them\n"));
-  }
   log(str("replayed in ", human_seconds(seconds)));
   return same == all ? kDone : kDiffers;
 }

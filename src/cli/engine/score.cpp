@@ -13,14 +13,12 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/command.h"
-#include "cli/engine/speaking.h"
 #include "config/policy_options.h"
 #include "data/rows/jsonl.h"
 #include "hf/hub.h"
 #include "rollout/policy.h"
-#include "sharding/agreement.h"
+#include "sharding/ranks.h"
 #include "text/stop_texts.h"
-#include "train/state/fingerprint.h"
 #include "train/update/self_check.h"
 
 namespace ucas {
@@ -127,19 +125,14 @@ std::vector<Row> read_rows(const std::string& path, const Policy& policy) {
   return rows;
 }
 
-// Rows in order, as many at a time as have so many tokens together.
-std::vector<RankShare> batches_of(const std::vector<Row>& rows, int64_t most_tokens) {
-  std::vector<RankShare> batches;
-  for (int64_t next = 0; next < std::ssize(rows);) {
-    RankShare batch{next, next};
-    int64_t tokens = 0;
-    while (next < std::ssize(rows) && (batch.last == batch.first || tokens + rows[next].length() <= most_tokens)) {
-      tokens += rows[next].length();
-      batch.last = ++next;
-    }
-    batches.push_back(batch);
+// How many of these rows have so many tokens together, but one at least.
+size_t rows_at_once(std::span<const Row> rows, int64_t most_tokens) {
+  size_t count = 0;
+  for (int64_t tokens = 0; count < rows.size(); ++count) {
+    tokens += rows[count].length();
+    if (count > 0 && tokens > most_tokens) break;
   }
-  return batches;
+  return count;
 }
 
 struct ScoreWork {
@@ -149,20 +142,18 @@ struct ScoreWork {
   std::vector<Row> rows;
 };
 
-ScoreWork read_score_work(const Words& words, const Ranks& ranks) {
+ScoreWork read_score_work(const Words& words) {
   const PolicyLine line = read_policy_line(words, {});
   ScoreWork work;
   ScoreOptions& options = work.options;
   ucas::apply(options, line.settings);
   options.dtype = decided(options.dtype, options.machine.device);
-  if (options.model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas score --help`");
-  if (line.positionals.size() != 1)
-    throw Error(ErrorKind::usage, "give one FILE.jsonl of rows to score; see `ucas score --help`");
-  work.file = line.positionals[0];
-  resolve_hub_names(options);
-  if (!ranks.alone()) {
-    options.machine.device = device_of_rank(options.machine.device, ranks.place().local, visible_cuda_devices());
+  if (line.positionals.size() != (options.model.empty() ? 2 : 1)) {
+    throw Error(ErrorKind::usage, "expected MODEL and one FILE.jsonl of rows to score; see `ucas score --help`");
   }
+  if (options.model.empty()) options.model = line.positionals[0];
+  work.file = line.positionals.back();
+  resolve_hub_names(options);
   use_threads(options.machine.threads);
   work.policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
   require_sound_gpu(*work.policy->model);
@@ -170,68 +161,29 @@ ScoreWork read_score_work(const Words& words, const Ranks& ranks) {
   return work;
 }
 
-// What several ranks must have in common.
-std::vector<std::string> lines_of(const ScoreWork& work) {
-  std::string ids;
-  for (const Row& row : work.rows) {
-    for (const std::vector<int32_t>* list : {&row.prompt, &row.response}) {
-      ids += str(list->size(), " ");
-      ids.append(reinterpret_cast<const char*>(list->data()), list->size() * sizeof(int32_t));
-    }
-  }
-  return {str("weights (hash) = ", hash_of_model(work.options.model)), str("rows (hash) = ", hash_of_text(ids)),
-          str("dtype = ", word_of(work.options.dtype)), str("temperature = ", work.options.temperature),
-          str("batch_tokens = ", work.options.batch_tokens)};
-}
-
-// The batches of a wave, one for each rank, side by side; rank 0 writes them in order.
-int score_rows(ScoreWork work, Ranks& ranks) {
-  int64_t total = 0, done = 0;
-  for (const Row& row : work.rows) total += row.length();
-  const std::vector<RankShare> batches = batches_of(work.rows, work.options.batch_tokens);
-  std::optional<Progress> progress;
-  if (ranks.leads()) progress.emplace("score", total, "tokens");
-  std::string text;
-  for (size_t wave = 0; wave < batches.size(); wave += static_cast<size_t>(ranks.size())) {
-    const size_t own = wave + static_cast<size_t>(ranks.rank()),
-                 end = std::min(wave + static_cast<size_t>(ranks.size()), batches.size());
-    const std::string mine = ranks.together("scoring rows", [&] {
-      if (own >= batches.size()) return std::string();
-      return score(std::span(work.rows).subspan(batches[own].first, batches[own].last - batches[own].first),
-                   *work.policy, work.options.temperature);
-    });
-    for (const std::string& part : ranks.all_gather("scores of rows", mine)) text += part;
-    for (size_t batch = wave; batch < end; ++batch) {
-      for (int64_t row = batches[batch].first; row < batches[batch].last; ++row) done += work.rows[row].length();
-    }
-    if (!ranks.leads()) text.clear();
-    bool read = true;  // standard output still has a reader
-    if (ranks.leads() && work.options.out.empty()) {
-      read = out(text);
-      text.clear();
-    }
-    if (progress) progress->update(done);
-    if (ranks.any("whether standard output is closed", !read)) return kDone;
-  }
-  if (!ranks.leads()) return kDone;
-  progress->finish();
-  if (!work.options.out.empty()) write_output(work.options.out, text);
-  return kDone;
-}
-
 }  // namespace
 
 int run_score(const Words& words) {
-  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) {
-    std::vector<std::string> lines;
-    ScoreWork work = ranks->together("reading the rows", [&] {
-      ScoreWork read = read_score_work(words, *ranks);
-      if (!ranks->alone()) lines = lines_of(read);
-      return read;
-    });
-    if (!ranks->alone()) require_same(*ranks, "comparing the ranks' rows", lines);
-    return score_rows(std::move(work), *ranks);
-  });
+  if (rank_of_environment() > 0) return kDone;  // of several ranks the first does it all
+  const ScoreWork work = read_score_work(words);
+  int64_t total = 0, done = 0;
+  for (const Row& row : work.rows) total += row.length();
+  Progress progress("score", total, "tokens");
+  std::string text;
+  for (std::span<const Row> left = work.rows; !left.empty();) {
+    const std::span<const Row> batch = left.first(rows_at_once(left, work.options.batch_tokens));
+    text += score(batch, *work.policy, work.options.temperature);
+    for (const Row& row : batch) done += row.length();
+    left = left.subspan(batch.size());
+    if (work.options.out.empty()) {
+      if (!out(text)) return kDone;  // standard output has no reader
+      text.clear();
+    }
+    progress.update(done);
+  }
+  progress.finish();
+  if (!work.options.out.empty()) write_output(work.options.out, text);
+  return kDone;
 }
 
 }  // namespace ucas

@@ -1,7 +1,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <optional>
 
 #include "base/error.h"
 #include "base/files/output_directory.h"
@@ -9,12 +8,12 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "progress/train_progress.h"
 #include "rollout/policy.h"
+#include "sharding/ranks.h"
 #include "train/sft/sft.h"
 
 namespace ucas {
@@ -56,53 +55,31 @@ SftOptions read_options(const CommandLine& line) {
   return options;
 }
 
-// Whether rank 0 finds the result there already, and nothing is to be done; else nothing may be in its place.
-bool is_complete(const SftOptions& options, Ranks& ranks) {
-  bool ended = false;
-  ranks.together("looking at the output", [&] {
-    if (!ranks.leads()) return;
-    ended = ended_already(options.sft, options.out);
-    if (!ended) check_output(options.out);
-  });
-  return !ranks.from_leader("whether the output is there", ended ? "1" : "").empty();
-}
+}  // namespace
 
-int fine_tune(const Words& words, const std::shared_ptr<Ranks>& ranks) {
-  std::unique_ptr<TrainObserver> observer;
-  SftOptions options = ranks->together("reading the options", [&] {
-    CommandLine line = parse_command_line(words, {});
-    observer = make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
-    SftOptions read = read_options(line);
-    if (!ranks->alone()) read.device = device_of_rank(read.device, ranks->place().local, visible_cuda_devices());
-    return read;
-  });
-  if (!ranks->leads()) observer = std::make_unique<TrainObserver>();
-  if (is_complete(options, *ranks)) {
+int run_sft(const Words& words) {
+  if (rank_of_environment() > 0) return kDone;  // of several ranks the first does it all
+  CommandLine line = parse_command_line(words, {});
+  const std::unique_ptr<TrainObserver> observer =
+      make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
+  const SftOptions options = read_options(line);
+  if (ended_already(options.sft, options.out)) {
     log(str("sft: ", options.out, " is already complete; removed leftovers of the interrupted run"));
     return kDone;
   }
+  check_output(options.out);
   use_threads(options.threads);
   install_stop_signals();
-  std::optional<Tokenizer> tokenizer;
-  std::unique_ptr<Model> model;
-  ranks->together("loading the model", [&] {
-    tokenizer = Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json")
-                                                          : options.tokenizer);
-    model = starting_model(options, *tokenizer);
-  });
+  const Tokenizer tokenizer =
+      Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json") : options.tokenizer);
+  const std::unique_ptr<Model> model = starting_model(options, tokenizer);
   log(str("sft: ", grouped(model->config().parameter_count()), " parameters on ", options.device));
-  SftResult result = run_sft(*model, *tokenizer, options.sft, options.out, *observer, ranks);
+  SftResult result = run_sft(*model, tokenizer, options.sft, options.out, *observer);
   log(str("sft: ", options.out, ": loss ", fixed(result.first_loss, 4), " -> ", fixed(result.last_loss, 4), " in ",
           grouped(result.steps), " updates, ", grouped(result.tokens), " response tokens, ",
           human_seconds(result.seconds),
           result.skipped > 0 ? str("; ", result.skipped, " updates skipped, gradient not finite") : ""));
   return kDone;
-}
-
-}  // namespace
-
-int run_sft(const Words& words) {
-  return speaking_once([&](const std::shared_ptr<Ranks>& ranks) { return fine_tune(words, ranks); });
 }
 
 }  // namespace ucas

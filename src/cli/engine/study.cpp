@@ -8,6 +8,7 @@
 #include "hf/hub.h"
 #include "study/engine/plan.h"
 #include "study/engine/runner.h"
+#include "study/table.h"
 
 namespace ucas {
 
@@ -15,10 +16,14 @@ int run_study(const Words& words) {
   CommandLine line = parse_command_line(words, {"check"});
   if (line.positionals.size() != 1)
     throw Error(ErrorKind::usage, "ucas study STUDY.toml [--key value ...]; see --help");
-  const std::string only = take_option(line.settings, "only");
   const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });
   std::erase_if(line.settings, [](const Setting& s) { return s.key == "check"; });
-  Study study = read_study(line.positionals[0], line.settings);
+  const std::string from = take_option(line.settings, "from"), only = take_option(line.settings, "only");
+  Study study = read_study(line.positionals[0], line.settings, from.empty());
+  if (!from.empty()) {
+    out(table_markdown(study_table(runs_below(from, study), table_options(study, words))));
+    return kDone;
+  }
   if (check) {
     out(check_study(StudyPlan(std::move(study))));
     return kDone;

@@ -22,7 +22,6 @@
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
 #include "progress/train_progress.h"
-#include "train/loop/trackers.h"
 #include "train/loop/trainer.h"
 
 namespace ucas {
@@ -37,20 +36,15 @@ std::string command_text(const Words& words) {
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {
-  std::optional<Trackers> trackers;
-  if (training.ranks->leads()) {
-    trackers.emplace(training.config.train.track, training.run.path());
-  }
   const int code = [&] {
     try {
       return Trainer(training).run(observer);
     } catch (const c10::OutOfMemoryError& error) {
       const std::string text = error.what_without_backtrace();
       throw Error(ErrorKind::memory,
-                  out_of_memory_words(training.planned, training.config, text.substr(0, text.find('\n'))), kNumeric);
+                  out_of_memory_words(training.plan, training.config, text.substr(0, text.find('\n'))), kNumeric);
     }
   }();
-  trackers.reset();
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
   log(str("the model is ", model, "; next, for example:"));

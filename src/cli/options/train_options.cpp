@@ -28,6 +28,7 @@ std::string take_option(std::vector<Setting>& settings, const std::string& key) 
   std::string value;
   std::erase_if(settings, [&](const Setting& s) {
     if (s.key != key) return false;
+    if (s.no_value) throw Error(ErrorKind::usage, str(s.where, ": a value is missing after it"));
     value = std::get<std::string>(s.value);
     return true;
   });

@@ -13,11 +13,9 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
 #include "evaluate/engine/served.h"
-#include "evaluate/engine/shared_evaluation.h"
 #include "evaluate/sources/responses_file.h"
 #include "hf/model_config.h"
 #include "hf/peft.h"
@@ -194,38 +192,11 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   const PreparedProblems prepared(
       plan, {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
   LazyEngine engine(model, plan);
-  const std::function<std::vector<ChoiceScore>(std::span<const ChoiceQuestion>)> score_by_ranks =
-      [&](std::span<const ChoiceQuestion> questions) {
-        return score_choices_shared(engine.model(), questions, *plan.ranks);
-      };
-  input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
-    compare_choices(engine.model(), tokenizer,
-                    {.problems = prepared.problems,
-                     .prompts = prepared.prompts,
-                     .which = which,
-                     .batch_tokens = ChoiceRequest().batch_tokens * (plan.ranks != nullptr ? plan.ranks->size() : 1),
-                     .ended = ended,
-                     .should_stop = stop_requested,
-                     .score = plan.ranks == nullptr ? nullptr : score_by_ranks});
-  };
-  if (plan.ranks != nullptr) {
-    input.grade = [&](std::span<const GradeItem> items) {
-      return grade_for_all(prepared.graders, prepared.graded_by, items, *plan.ranks);
-    };
-  }
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
-  const std::unique_ptr<Rollouter> sampler = plan.sampler ? plan.sampler(engine)
-                                             : plan.environment.some()
-                                                 ? with_environment(engine, plan.environment, tokenizer)
-                                                 : nullptr;
-  const auto ends_at_text = [](const EvalSource& asks) { return !asks.end_texts.empty(); };
-  if (plan.sampler && std::ranges::any_of(prepared.sources, ends_at_text)) {
-    throw Error(ErrorKind::unsupported,
-                str(model, ": a stop that is a text, where several processes sample: they know of stop ",
-                    "tokens alone; leave it out, or evaluate in one process"));
-  }
-  RolloutSource source(sampler ? *sampler : engine, tokenizer, input);
+  const std::unique_ptr<Rollouter> with_turns =
+      plan.environment.some() ? with_environment(engine, plan.environment, tokenizer) : nullptr;
+  RolloutSource source(with_turns ? *with_turns : engine, tokenizer, input);
   Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
   if (!run.empty()) {
     origin.files = model_files(model);
@@ -249,26 +220,17 @@ EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& addres
       answerer.positions = config.max_position_embeddings;
     }
   }
-  if (options.prompts == PromptForm::ids && (!tokenizer || answerer.chat)) {
-    throw Error(ErrorKind::config,
-                answerer.chat ? "prompts = \"ids\" and api = \"chat\": a chat takes texts; leave one of them out"
-                              : "prompts = \"ids\" needs --tokenizer DIR, which makes them");
-  }
   const ServedModel served = look_at_server(address, options);
   log(served.text());
   if (served.positions > 0 && (answerer.positions == 0 || served.positions < answerer.positions)) {
     answerer.positions = served.positions;
-  }
-  if (options.prompts == PromptForm::ids && !served.takes_ids) {
-    throw Error(ErrorKind::server, str(served.address, ": takes no prompts of token ids; leave --prompts ids out"));
   }
   if (plan.config.samples > 0 && plan.config.top_k > 0 && !served.takes_top_k) {
     throw Error(ErrorKind::server, str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
   }
   PreparedProblems prepared(plan, answerer);
   ServedSource::Sampling ask{.problems = prepared.problems, .prompts = prepared.texts};
-  const bool as_ids = served.takes_ids && options.prompts != PromptForm::text && !answerer.chat;
-  for (size_t i = 0; as_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
+  for (size_t i = 0; served.takes_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
   for (const EvalSource& source : prepared.sources) ask.stop_texts[source.name] = source.stop_texts;
   ServedSource source(served, options, ask);
   Origin origin{.source = source, .model = served.address, .kind = "server"};
@@ -349,17 +311,6 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
       break;
   }
   return evaluate_checkpoint(plan, model, run, std::move(input));
-}
-
-void follow_evaluation(const EvaluationPlan& plan, const std::string& model, Ranks& ranks) {
-  use_threads(plan.threads);
-  LazyEngine engine(model, plan);
-  const FollowedEvaluation with{
-      .own = engine,
-      .model = [&]() -> Model& { return engine.model(); },
-      .make_grader = [&](GraderKind kind, Extract extract) { return make_grader(kind, {extract, plan.code}); },
-      .should_stop = stop_requested};
-  follow_evaluation(with, ranks);
 }
 
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

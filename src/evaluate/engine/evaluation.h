@@ -18,9 +18,7 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "rollout/environment/config.h"
-#include "rollout/rollouter.h"
 #include "sampling/config.h"
-#include "sharding/ranks.h"
 
 namespace ucas {
 
@@ -46,18 +44,12 @@ struct EvaluationPlan {
   std::string device = "cpu";
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json
-  // Who draws for checkpoints, where it is not this process alone: gets the engine that does.
-  std::function<std::unique_ptr<Rollouter>(Rollouter& own)> sampler = {};
-  Ranks* ranks = nullptr;  // that compare choices and grade, where it is not this process alone
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
 // empty: keeps nothing). Throws Error(ErrorKind::interrupted) when told to stop; the same call goes on.
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
-
-// Of a rank but the first, where that evaluates a checkpoint: works for it (evaluate/engine/shared_evaluation.h).
-void follow_evaluation(const EvaluationPlan& plan, const std::string& model, Ranks& ranks);
 
 // The same as evaluate_model, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

@@ -19,75 +19,6 @@ namespace {
 // response beside them.
 constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
 
-// Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
-class EvaluationProgress {
- public:
-  // `longest`: tokens of a response at most.
-  EvaluationProgress(const EvalInput& input, int64_t total, int64_t longest) : total_(total), longest_(longest) {
-    if (!input.show_progress) return;
-    progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
-  }
-  void expect(const std::string& source, int64_t responses) {
-    const auto [at, fresh] = place_.emplace(source, sources_.size());
-    if (fresh) sources_.push_back({source});
-    sources_[at->second].total += responses;
-  }
-  void token() {
-    if (++streamed_ % 64 != 0 || !progress_) return;
-    progress_->update(done_by_tokens(), note());
-  }
-  void ended(const std::string& source, int64_t tokens) {
-    ++ended_;
-    tokens_ += tokens;
-    Source& s = sources_[place_.at(source)];
-    s.tokens += tokens;
-    if (++s.ended < s.total || !progress_) return;
-    if (sources_.size() > 1) {
-      log(str(s.name, ": ", grouped(s.total), " responses, ", grouped(s.tokens), " tokens, done after ",
-              human_seconds(now_seconds() - began_)));
-    }
-  }
-  void finish() {
-    if (!progress_) return;
-    progress_->update(ended_);
-    progress_->finish(str(grouped(tokens_), " tokens"));
-  }
-  int64_t tokens() const { return tokens_; }
-
- private:
-  struct Source {
-    std::string name;
-    int64_t total = 0, ended = 0, tokens = 0;
-  };
-  // Progress in responses, told by tokens, since sampled responses end late and all at once: those that go on are taken
-  // to get as long as those that ended, at most their limit where none has.
-  int64_t done_by_tokens() const {
-    const double length =
-        ended_ > 0 ? static_cast<double>(tokens_) / static_cast<double>(ended_) : static_cast<double>(longest_);
-    const auto done = static_cast<int64_t>(static_cast<double>(streamed_) / std::max(length, 1.0));
-    return std::max(ended_, std::min(done, total_ - 1));
-  }
-  // Of the source that is being worked on: jobs are served in order.
-  std::string note() const {
-    const std::string tokens = str(grouped(ended_), " ended, ", grouped(streamed_), " tokens");
-    if (sources_.size() < 2) return tokens;
-    for (const Source& s : sources_) {
-      if (s.ended == s.total) continue;
-      const double rate = static_cast<double>(ended_) / std::max(now_seconds() - began_, 1e-9);
-      std::string text = str(s.name, " ", grouped(s.ended), "/", grouped(s.total));
-      if (ended_ > 0) text += str(" eta ", human_seconds(static_cast<double>(s.total - s.ended) / rate));
-      return str(text, "  ", tokens);
-    }
-    return tokens;
-  }
-
-  std::optional<Progress> progress_;
-  std::vector<Source> sources_;
-  std::map<std::string, size_t> place_;
-  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0, total_, longest_;
-  double began_ = now_seconds();
-};
-
 Output output_of(const Episode& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
   Output out;
   out.source = problem.source;
@@ -125,22 +56,13 @@ class Generation {
     const auto found = sources_.find(input_.problems[problem].source);
     return found == sources_.end() ? nullptr : found->second;
   }
-  int64_t samples_of(size_t problem) const {
-    const EvalSource* source = source_of(problem);
-    return source && source->choices ? 0 : config_.samples;
-  }
-  bool greedy_of(size_t problem) const {
-    const EvalSource* source = source_of(problem);
-    return config_.greedy || (source && source->choices);
-  }
   void take_found();
   void say_work(int64_t missing) const;
   void say_found(int64_t missing) const;
   void check_disk(int64_t missing) const;
-  void keep(size_t problem, std::optional<Output>& slot, Output output, EvaluationProgress& progress);
   void add_jobs(size_t problem);
   void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
-  void take(const ResponseJob& job, Output output, EvaluationProgress& progress);
+  void take(const ResponseJob& job, Output output);
   std::vector<Responses> arranged();
 
   // What is there of one problem: a slot for each response asked for.
@@ -152,21 +74,19 @@ class Generation {
   std::map<std::string, const EvalSource*> sources_;
   std::vector<Slots> slots_;
   std::vector<ResponseJob> jobs_;
-  std::vector<size_t> to_choose_;  // problems whose choices are to be compared
   int64_t tokens_ = 0;
 };
 
 int64_t Generation::prepare() {
   slots_.resize(input_.problems.size());
   for (size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].greedy.resize(greedy_of(i) ? 1 : 0);
-    slots_[i].samples.resize(static_cast<size_t>(samples_of(i)));
+    slots_[i].greedy.resize(config_.greedy ? 1 : 0);
+    slots_[i].samples.resize(static_cast<size_t>(config_.samples));
   }
   take_found();
   int64_t missing = 0;
   for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
   for (const ResponseJob& job : jobs_) missing += job.count;
-  missing += static_cast<int64_t>(to_choose_.size());
   check_disk(missing);
   return missing;
 }
@@ -176,31 +96,26 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   say_work(missing);
   say_found(missing);
   if (missing > 0) {
-    EvaluationProgress progress(input_, missing, config_.max_tokens);
-    for (size_t i : to_choose_) progress.expect(input_.problems[i].source, 1);
-    for (const ResponseJob& job : jobs_) progress.expect(input_.problems[job.problem].source, job.count);
-    if (!to_choose_.empty()) {
-      UCAS_CHECK(input_.choose != nullptr, "choices need a source that compares them");
-      std::map<std::pair<std::string_view, std::string_view>, size_t> place;
-      for (size_t i : to_choose_) place[{input_.problems[i].source, input_.problems[i].id}] = i;
-      input_.choose(to_choose_, [&](Output output) {
-        const size_t problem = place.at({output.source, output.id});
-        keep(problem, slots_[problem].greedy[0], std::move(output), progress);
-        --missing;
-      });
+    std::optional<Progress> progress;
+    if (input_.show_progress) {
+      progress.emplace(input_.label.empty() ? "evaluate" : str("evaluate ", input_.label), missing, "responses");
     }
-    const ResponseRequest request{.jobs = jobs_,
-                                  .config = config_,
-                                  .ended =
-                                      [&](size_t job, Output output) {
-                                        take(jobs_[job], std::move(output), progress);
-                                        --missing;
-                                      },
-                                  .token = [&] { progress.token(); },
-                                  .should_stop = input_.should_stop};
-    if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) source.run(request);
-    progress.finish();
-    tokens_ = progress.tokens();
+    int64_t ended = 0, made = 0;  // responses; tokens, of those under way, too
+    const auto say = [&] {
+      if (progress) progress->update(ended, str(grouped(made), " tokens"));
+    };
+    const auto take_one = [&](size_t job, Output output) {
+      take(jobs_[job], std::move(output));
+      ++ended;
+      say();
+    };
+    const auto token = [&] {
+      if (++made % 64 == 0) say();
+    };
+    const bool stopped = input_.should_stop && input_.should_stop();
+    if (!stopped) source.run({jobs_, config_, take_one, token, input_.should_stop});
+    missing -= ended;
+    if (progress) progress->finish(str(grouped(tokens_), " tokens"));
   }
   if (input_.journal) input_.journal->sync();
   if (missing > 0) return std::nullopt;
@@ -273,13 +188,8 @@ void Generation::check_disk(int64_t missing) const {
 // Greedy first, then each stretch of samples that is not there yet.
 void Generation::add_jobs(size_t problem) {
   const Slots& slots = slots_[problem];
-  const EvalSource* source = source_of(problem);
   if (!slots.greedy.empty() && !slots.greedy[0]) {
-    if (source && source->choices) {
-      to_choose_.push_back(problem);
-    } else {
-      add_job(problem, true, 0, 1);
-    }
+    add_job(problem, true, 0, 1);
   }
   const auto n = static_cast<int64_t>(slots.samples.size());
   for (int64_t first = 0; first < n;) {
@@ -302,15 +212,11 @@ void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t cou
   jobs_.push_back(job);
 }
 
-void Generation::take(const ResponseJob& job, Output output, EvaluationProgress& progress) {
+void Generation::take(const ResponseJob& job, Output output) {
   Slots& slots = slots_[job.problem];
   auto& slot = job.greedy ? slots.greedy[0] : slots.samples.at(static_cast<size_t>(output.sample));
-  keep(job.problem, slot, std::move(output), progress);
-}
-
-void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, EvaluationProgress& progress) {
   if (input_.journal) input_.journal->append(output);
-  progress.ended(input_.problems[problem].source, output.length());
+  tokens_ += output.length();
   slot = std::move(output);
 }
 
@@ -391,11 +297,10 @@ EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalIn
   Generation generation(input, config);
   const std::optional<std::vector<Responses>> responses = generation.run(source);
   EvalRecord result;
-  if (responses && (input.scored || input.grade)) {
+  if (responses && input.scored) {
     if (input.journal) input.journal->finish(input.problems);
-    const std::vector<GradeItem> items = items_to_grade(input.problems, *responses);
-    std::vector<Verdict> verdicts = input.grade ? input.grade(items) : grade_all(graders, items);
-    if (input.scored) result = score(input.problems, *responses, graders, config, std::move(verdicts));
+    std::vector<Verdict> verdicts = grade_all(graders, items_to_grade(input.problems, *responses));
+    result = score(input.problems, *responses, graders, config, std::move(verdicts));
   }
   result.complete = responses.has_value();
   result.label = input.label;

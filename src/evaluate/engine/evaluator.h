@@ -27,12 +27,11 @@ constexpr uint32_t kEvaluationStep = 0x80000000u;
 
 // How the problems of one source are put to the model, where sources differ.
 struct EvalSource {
-  std::string name;                          // Problem::source
-  std::vector<int32_t> stop_ids;             // empty = EvalInput::stop_ids
-  std::vector<std::string> stop_texts = {};  // the same as texts, and end_texts, for servers that take no ids
-  std::vector<std::string> end_texts = {};   // end a response wherever its tokens complete one
-  int64_t max_tokens = 0;                    // 0 = EvalConfig::max_tokens
-  bool choices = false;  // nothing is generated: EvalInput::choose gives its greedy responses, it has no samples
+  std::string name;                                   // Problem::source
+  std::vector<int32_t> stop_ids;                      // empty = EvalInput::stop_ids
+  std::vector<std::string> stop_texts = {};           // the same as texts, and end_texts, for servers that take no ids
+  std::vector<std::string> end_texts = {};            // end a response wherever its tokens complete one
+  int64_t max_tokens = 0;                             // 0 = EvalConfig::max_tokens
   std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions
 };
 
@@ -46,13 +45,9 @@ struct EvalInput {
   // source and id, so that they do not depend on what else is evaluated.
   bool keyed_by_position = true;
   OutputJournal* journal = nullptr;  // responses found there are not generated again
-  // Compares the choices of the problems with these indices and hands over each response as it is known.
-  std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
   int64_t disk_free = 0;  // bytes where the journal is, less what it has; 0: not asked. Error(ErrorKind::limit) before
                           // the first response
-  bool scored = true;     // false: by another process, here they are only sampled, and graded where `grade` is given
-  // Who grades, where it is not this process alone.
-  std::function<std::vector<Verdict>(std::span<const GradeItem>)> grade = {};
+  bool scored = true;     // false: by another process, here they are only sampled
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;

@@ -115,7 +115,7 @@ struct Kept {
   EvalRecord run(Fixture& f, const EvalConfig& config) {
     OutputSettings settings;
     settings.keys = "problem";
-    settings.sources = {{"even", "plain", "h", {kEos}, 32, false}, {"odd", "plain", "h", {kEos}, 32, false}};
+    settings.sources = {{"even", "plain", "h", {kEos}, 32}, {"odd", "plain", "h", {kEos}, 32}};
     journal.emplace(path, settings);
     f.input.journal = &*journal;
     EvalRecord result = f.run(config);
@@ -262,35 +262,6 @@ TEST(evaluator, sources_have_limits_and_stops_of_their_own) {
   EXPECT_EQ(f.rollout.jobs[0].max_tokens, 0) << "0: the request's";
   EXPECT_EQ(f.rollout.jobs[1].max_tokens, 7);
   EXPECT_EQ(f.rollout.jobs[1].stop_ids.size(), 2u);
-}
-
-TEST(evaluator, compared_choices_are_asked_once_and_kept) {
-  Fixture f(4);
-  f.rollout.script = keyed;
-  const std::vector<EvalSource> sources = {{.name = "odd", .stop_ids = {kEos}, .choices = true}};
-  f.input.sources = sources;
-  size_t asked = 0;
-  f.input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
-    for (size_t i : which) {
-      ++asked;
-      Output o{.source = "odd",
-               .id = f.problems[i].id,
-               .sample = kGreedySample,
-               .text = str("\\boxed{", i, "}"),
-               .ids = {1}};
-      o.finished = true;
-      o.choice_logprob = {-1, -2};
-      ended(o);
-    }
-  };
-  Kept kept;
-  const EvalRecord r = kept.run(f, {.greedy = false, .samples = 2});
-  EXPECT_EQ(asked, 2u);
-  EXPECT_EQ(f.rollout.answered, 4) << "two samples of each even problem";
-  EXPECT_DOUBLE_EQ(r.of("odd")->greedy.value, 1);
-  EXPECT_FALSE(r.of("even")->greedy.known());
-  EXPECT_EQ(to_json(kept.run(f, {.greedy = false, .samples = 2})), to_json(r));
-  EXPECT_EQ(asked, 2u) << "found in the journal";
 }
 
 TEST(evaluator, figures_are_those_of_the_counts) {

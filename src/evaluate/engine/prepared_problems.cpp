@@ -33,7 +33,9 @@ ServedPrompt message_of(const Template& prompt_template, const Problem& problem)
 PreparedProblems::PreparedProblems(const EvaluationPlan& plan, Answerer answerer, std::vector<Problem> own)
     : plan_(plan), answerer_(std::move(answerer)) {
   if (!own.empty()) {
-    add_own(std::move(own));
+    data = {data_stem(plan.model.path)};
+    if (plan.limit > 0 && std::ssize(own) > plan.limit) own.resize(static_cast<size_t>(plan.limit));
+    add_by_source(std::move(own));
   } else if (plan.suite.empty()) {
     add_files();
   } else {
@@ -61,47 +63,37 @@ void PreparedProblems::add_suite() {
 }
 
 void PreparedProblems::add_files() {
-  const PromptSettings prompting = prompt_settings(plan_.model, command(), Benchmark(), Suite());
-  std::vector<std::string> order;  // of the sources
-  std::map<std::string, std::vector<Problem>> by_source;
+  std::vector<Problem> all;
   std::set<std::pair<std::string, std::string>> seen;
-  int64_t left = plan_.limit > 0 ? plan_.limit : INT64_MAX;
   for (const std::string& file : plan_.files) {
     data.push_back(data_stem(file));
     for (Problem& problem : read_problems({file}, plan_.problems)) {
-      if (left-- <= 0) break;
+      if (plan_.limit > 0 && std::ssize(all) >= plan_.limit) break;
       // Responses are found by source and id.
       const std::string id = problem.id;
       for (int64_t n = 2; !seen.insert({problem.source, problem.id}).second; ++n) problem.id = str(id, "#", n);
-      if (!by_source.contains(problem.source)) order.push_back(problem.source);
-      by_source[problem.source].push_back(std::move(problem));
+      all.push_back(std::move(problem));
     }
   }
-  for (const std::string& source : order) {
+  add_by_source(std::move(all));
+}
+
+// A set for each source, in order of their first problems.
+void PreparedProblems::add_by_source(std::vector<Problem> all) {
+  const PromptSettings prompting = prompt_settings(plan_.model, command(), Benchmark(), Suite());
+  std::vector<std::pair<std::string, std::vector<Problem>>> sets;
+  std::map<std::string, size_t> place;
+  for (Problem& problem : all) {
+    const auto [at, fresh] = place.try_emplace(problem.source, sets.size());
+    if (fresh) sets.push_back({problem.source, {}});
+    sets[at->second].second.push_back(std::move(problem));
+  }
+  for (auto& [source, subset] : sets) {
     Benchmark benchmark;
     benchmark.name = source;
     const auto own = plan_.graders.find(source);
     benchmark.grader = own == plan_.graders.end() ? plan_.grader : own->second;
-    add(std::move(by_source[source]), benchmark, prompting);
-  }
-}
-
-void PreparedProblems::add_own(std::vector<Problem> own) {
-  const PromptSettings prompting = prompt_settings(plan_.model, command(), Benchmark(), Suite());
-  data = {data_stem(plan_.model.path)};
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<Problem>> by_source;
-  for (Problem& problem : own) {
-    if (!by_source.contains(problem.source)) order.push_back(problem.source);
-    by_source[problem.source].push_back(std::move(problem));
-  }
-  for (const std::string& source : order) {
-    Benchmark benchmark;
-    benchmark.name = source;
-    benchmark.grader = plan_.grader;
-    std::vector<Problem>& mine = by_source[source];
-    if (plan_.limit > 0 && std::ssize(mine) > plan_.limit) mine.resize(static_cast<size_t>(plan_.limit));
-    add(std::move(mine), benchmark, prompting);
+    add(std::move(subset), benchmark, prompting);
   }
 }
 
@@ -134,8 +126,7 @@ Template PreparedProblems::decide(PromptSettings& prompting, const Benchmark& be
     const std::string checkpoint = answerer_.tokenizer ? answerer_.tokenizer->directory() : "";
     prompting.prompt_template = choice.prompt_template = choose_template(
         prompting.prompt_template, answerer_.chat ? "" : checkpoint, answerer_.chat ? "plain" : "qwen_math");
-    prompt_template = load_template(prompting.prompt_template, checkpoint,
-                                    benchmark.grader == GraderKind::choice ? FewShot{} : plan_.examples);
+    prompt_template = load_template(prompting.prompt_template, checkpoint, plan_.examples);
   }
   if (choice.asked_extract == ExtractOption::automatic && !answerer_.given)
     choice.boxed = asks_for_box(prompt_template, subset);
@@ -152,19 +143,12 @@ Template PreparedProblems::decide(PromptSettings& prompting, const Benchmark& be
 }
 
 void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting) {
-  const bool choices = benchmark.grader == GraderKind::choice;
   const Template prompt_template = decide(prompting, benchmark, subset);
   const Extract extract = said(prompting.extract).value_or(Extract::strict);
   graders.of[benchmark.name] = grader_of(benchmark.grader, extract);
   graded_by[benchmark.name] = {benchmark.grader, extract};
   if (!graders.standard) graders.standard = graders.of[benchmark.name];
   check_golds(graders, subset);
-  if (choices && plan_.model.by != AnsweredBy::checkpoint) {
-    throw Error(ErrorKind::config, str(benchmark.name,
-                                       ": grader = \"choice\" compares log-probs of the choices, which only a "
-                                       "checkpoint that runs here gives; choose another set for ",
-                                       printable(plan_.model.label)));
-  }
   if (answerer_.chat && (prompt_template.chat || !prompt_template.special.empty())) {
     throw Error(ErrorKind::config,
                 str("template ", prompting.prompt_template, " holds special tokens (",
@@ -180,7 +164,6 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   EvalSource source;
   source.name = benchmark.name;
   source.max_tokens = prompting.max_tokens;
-  source.choices = choices;
   std::string hashed;  // what is asked
   if (answerer_.tokenizer) {
     const Tokenizer& tokenizer = *answerer_.tokenizer;
@@ -199,7 +182,7 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   }
   source.stop_texts = as.stop_texts;
   settings.push_back({benchmark.name, answerer_.given ? prompt_template.name : prompting.prompt_template,
-                      hash_of_text(hashed), source.stop_ids, prompting.max_tokens, choices, source.end_texts});
+                      hash_of_text(hashed), source.stop_ids, prompting.max_tokens, source.end_texts});
   as.problems = std::ranges::count(problems, benchmark.name, &Problem::source);
   as.problems_sha256 = problems_sha256(problems, benchmark.name);
   asked.push_back(std::move(as));
@@ -210,7 +193,7 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
 void PreparedProblems::add_prompts(std::vector<Problem> subset, const Benchmark& benchmark,
                                    const PromptSettings& prompting, const Template& prompt_template, EvalSource& source,
                                    std::string& hashed) {
-  const int64_t longest = longest_prompt(source.choices ? 1 : prompting.max_tokens);
+  const int64_t longest = longest_prompt(prompting.max_tokens);
   PreparedPrompts prepared = prepare_prompts(prompt_template, subset, *answerer_.tokenizer, longest);
   if (prepared.dropped > 0) {
     count_warning(Warning::prompt, prepared.dropped);
@@ -224,7 +207,7 @@ void PreparedProblems::add_prompts(std::vector<Problem> subset, const Benchmark&
     for (int32_t id : prepared.ids[i]) hashed += str(id, " ");
     hashed += "\n";
     const int64_t room = positions - static_cast<int64_t>(prepared.ids[i].size());
-    if (!source.choices && room < prompting.max_tokens) source.max_tokens_of[problem.id] = room;
+    if (room < prompting.max_tokens) source.max_tokens_of[problem.id] = room;
     texts.push_back(answerer_.chat ? message_of(prompt_template, problem)
                                    : ServedPrompt{.text = render(prompt_template, problem)});
     problems.push_back(std::move(problem));

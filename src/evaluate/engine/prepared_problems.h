@@ -48,7 +48,7 @@ class PreparedProblems {
  private:
   void add_suite();
   void add_files();
-  void add_own(std::vector<Problem> own);
+  void add_by_source(std::vector<Problem> all);
   void add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting);
   Template decide(PromptSettings& prompting, const Benchmark& benchmark, const std::vector<Problem>& subset);
   std::shared_ptr<const Grader> grader_of(GraderKind kind, Extract extract);

@@ -23,22 +23,9 @@ namespace {
 // nullopt: damaged, or ended by the server's own trouble.
 struct Answered {
   std::string text;
-  std::vector<int32_t> ids;
   int64_t tokens = -1;
   bool finished = true, end_known = true;
-  double logprob = kUnknown;
 };
-
-// Sum of "logprob" of each of `list`, or of the numbers themselves.
-double sum_of(const Json& list) {
-  double sum = 0;
-  for (const Json& entry : list) {
-    const Json& number = entry.is_object() ? entry.at("logprob") : entry;
-    if (!number.is_number()) return kUnknown;
-    sum += number.get<double>();
-  }
-  return list.empty() ? kUnknown : sum;
-}
 
 Answered read_choice(const Json& body, ServedApi api) {
   Answered out;
@@ -57,32 +44,9 @@ Answered read_choice(const Json& body, ServedApi api) {
     if (word == "abort" || word == "error") throw std::runtime_error(str("finish_reason ", word));
     out.finished = word != "length";
   }
-  const auto logprobs = choice.find("logprobs");
-  int64_t counted = -1;
-  if (logprobs != choice.end() && logprobs->is_object()) {
-    const char* key = api == ServedApi::chat ? "content" : "token_logprobs";
-    const auto list = logprobs->find(key);
-    if (list != logprobs->end() && list->is_array()) {
-      out.logprob = sum_of(*list);
-      counted = static_cast<int64_t>(list->size());
-    }
-  }
-  const auto ids = choice.find("token_ids");
-  if (ids != choice.end() && ids->is_array()) {
-    for (const Json& id : *ids) {
-      if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
-        throw std::runtime_error("token_ids");
-      }
-      out.ids.push_back(id.get<int32_t>());
-    }
-  }
-  const auto usage = body.find("usage");
-  if (usage != body.end() && usage->is_object() && usage->contains("completion_tokens") &&
-      usage->at("completion_tokens").is_number_unsigned()) {
-    out.tokens = usage->at("completion_tokens").get<int64_t>();
-  } else {
-    out.tokens = counted;
-  }
+  const Json usage = body.value("usage", Json());
+  const Json counted = usage.is_object() ? usage.value("completion_tokens", Json()) : Json();
+  if (counted.is_number_unsigned()) out.tokens = counted.get<int64_t>();
   return out;
 }
 
@@ -112,14 +76,6 @@ Json asked_with(const ServedModel& model, ServedApi api, const ServedPrompt& pro
   return body;
 }
 
-void add_logprobs(Json& body, ServedApi api) {
-  if (api == ServedApi::chat) {
-    body["logprobs"] = true;
-  } else {
-    body["logprobs"] = 1;  // 0 would be enough, but some servers take it for "none"
-  }
-}
-
 // -------------------------------------------------------------------------------------------------- a first look
 
 class Look {
@@ -147,18 +103,13 @@ class Look {
     const auto takes = [&](const char* name, const Json& value) {
       Json body = least;
       body[name] = value;
-      return fine(body);
+      const HttpReply with = ask(body);
+      return with.status == 200 && answer_of(with, options_.api);
     };
-    model_.takes_seed = takes("seed", 1).has_value();
-    model_.takes_top_k = takes("top_k", 1).has_value();
-    model_.takes_stop_ids = takes("stop_token_ids", Json::array({0})).has_value();
-    const std::optional<Answered> with_ids = takes("return_token_ids", true);
-    model_.gives_ids = with_ids && !with_ids->ids.empty();
-    Json logprobs = least;
-    add_logprobs(logprobs, options_.api);
-    const std::optional<Answered> with_logprobs = fine(logprobs);
-    model_.gives_logprobs = with_logprobs && std::isfinite(with_logprobs->logprob);
-    if (options_.api == ServedApi::completions && options_.prompts != PromptForm::text) {
+    model_.takes_seed = takes("seed", 1);
+    model_.takes_top_k = takes("top_k", 1);
+    model_.takes_stop_ids = takes("stop_token_ids", Json::array({0}));
+    if (options_.api == ServedApi::completions && !options_.tokenizer.empty()) {
       const std::vector<int32_t> ids = {1, 2, 3};
       const HttpReply with = ask(asked_with(model_, options_.api, {.ids = ids}, true, 1));
       // Taken only if the server counts as many: else it read them as something else.
@@ -188,11 +139,6 @@ class Look {
       return reply;
     });
   }
-  std::optional<Answered> fine(const Json& body) const {
-    const HttpReply reply = ask(body);
-    return reply.status == 200 ? answer_of(reply, options_.api) : std::nullopt;
-  }
-
   void name() {
     const HttpReply reply = patiently([&] {
       HttpReply one = client_->get("/models", headers_);
@@ -294,8 +240,6 @@ class Asking {
                stops != asked_.stop_texts.end() && !stops->second.empty()) {
       body["stop"] = stops->second;
     }
-    if (model_.gives_ids) body["return_token_ids"] = true;
-    if (model_.gives_logprobs) add_logprobs(body, options_.api);
     return json_text(body);
   }
 
@@ -309,12 +253,10 @@ class Asking {
     output.id = problem.id;
     output.sample = job.greedy ? kGreedySample : item.sample;
     output.text = replace_invalid(a.text);
-    output.ids = std::move(a.ids);
-    output.tokens = output.ids.empty() ? a.tokens : -1;
+    output.tokens = a.tokens;
     output.finished = a.finished;
     output.end_known = a.end_known;
-    output.logprob = a.logprob;
-    output.entropy = output.confidence = kUnknown;
+    output.logprob = output.entropy = output.confidence = kUnknown;
     request_.ended(item.job, std::move(output));
   }
 
@@ -329,12 +271,8 @@ class Asking {
 }  // namespace
 
 std::string ServedModel::text() const {
-  const auto yes = [](bool is, const char* what) { return is ? std::string(what) : std::string(); };
-  std::vector<std::string> parts = {yes(takes_ids, "takes token ids"), yes(gives_ids, "gives token ids"),
-                                    yes(gives_logprobs, "gives log-probs"), yes(takes_seed, "takes a seed")};
-  std::erase(parts, "");
-  return str(address, ": ", printable(name, 200), parts.empty() ? "" : "; ", join(parts, ", "),
-             positions > 0 ? str(", ", grouped(positions), " positions") : "");
+  return str(address, ": ", printable(name, 200), takes_ids ? "; takes token ids" : "",
+             takes_seed ? "; takes a seed" : "", positions > 0 ? str("; ", grouped(positions), " positions") : "");
 }
 
 ServedModel look_at_server(const std::string& address, const ServerOptions& options) {

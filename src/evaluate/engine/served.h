@@ -30,8 +30,6 @@ struct ServedModel {
   std::string address, name;
   int64_t positions = 0;   // 0: it does not say
   bool takes_ids = false;  // prompts as token ids
-  bool gives_ids = false;  // of its responses
-  bool gives_logprobs = false;
   bool takes_seed = false, takes_top_k = false, takes_stop_ids = false;
 
   std::string text() const;  // for people: one line

@@ -3,9 +3,8 @@
 //   title, source, note
 //   [row.KEY]            table, name, size, runs, doubt, average, and a percentage for each benchmark: amc83 = 68.7
 //   [row.KEY.std]        deviations over `runs` runs
+//   [row.KEY.doubts]     what makes a figure, the average or `runs` doubtful, after the figures
 //   [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
-// What makes a figure doubtful is noted with it: that it is no count of the set's problems, that an average does not
-// follow from its cells, that the same row over several seeds lies elsewhere.
 // Fed to `ucas compare --published`. LibTorch-free.
 #pragma once
 
@@ -24,12 +23,13 @@ struct PublishedFigure {
 };
 
 struct PublishedRow {
-  std::string name;                     // of the model or method, as the article has it
+  std::string key, name;                // of the file; of the model or method, as the article has it
   std::string table, size;              // "Table 1", "7B"; may be empty
   int64_t runs = 1;                     // that its figures are means of
   std::vector<PublishedFigure> figure;  // in order of the file
   double average = kUnknown;            // as printed, percent
-  std::vector<std::string> doubts;      // of the whole row
+  bool average_doubted = false;
+  std::vector<std::string> doubts;  // of the whole row
   const PublishedFigure* find(const std::string& benchmark, const std::string& metric) const;
 };
 

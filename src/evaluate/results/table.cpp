@@ -133,38 +133,28 @@ std::string doubts_text(const Comparison& c, const PublishedTable& table) {
   return out.empty() ? out : "  Doubtful (? in the table):\n" + out;
 }
 
-// The models by the sets: values, and where asked their bounds below them.
-Table metric_table(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published,
-                   bool with_bounds, bool with_stars) {
+// The models by the sets: values, their bounds below them.
+std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published) {
   Table table;
   table.head.push_back(metric.title + " %");
   for (const ComparedSet& set : c.sets) table.head.push_back(set.title);
+  std::vector<Cell> problems = {"  problems"};
+  for (const ComparedSet& set : c.sets) problems.push_back(Cell::count(set.problems));
+  table.add(std::move(problems));
   for (size_t g = 0; g < c.groups.size(); ++g) {
     std::vector<Cell> values = {c.groups[g]}, bounds = {""};
-    for (size_t s = 0; s < c.sets.size(); ++s) {
-      const Estimated& reached = metric.cell[g][s];
+    for (const Estimated& reached : metric.cell[g]) {
       values.push_back(Cell::mean(reached.value, reached.deviation, true));
-      if (with_stars && g > 0 && metric.contrast[g][s].significant) values.back().after = "*";
       bounds.emplace_back(bounds_text(reached.value, true));
     }
     table.add(std::move(values));
-    if (with_bounds) table.add(std::move(bounds));
+    table.add(std::move(bounds));
   }
-  const std::vector<PublishedLine> lines = lines_beside(c, metric, published);
-  for (const PublishedLine& line : lines) {
+  for (const PublishedLine& line : lines_beside(c, metric, published)) {
     std::vector<Cell> cells = {printable(line.name, 60)};
     cells.insert(cells.end(), line.cells.begin(), line.cells.end());
     table.add(std::move(cells));
-    table.rows.back().begins = &line == lines.data();
   }
-  return table;
-}
-
-std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published) {
-  Table table = metric_table(c, metric, published, true, false);
-  std::vector<Cell> problems = {"  problems"};
-  for (const ComparedSet& set : c.sets) problems.push_back(Cell::count(set.problems));
-  table.rows.insert(table.rows.begin(), std::move(problems));
   return table.text();
 }
 
@@ -275,50 +265,7 @@ std::string comparison_text(std::span<const EvalRecord> results) {
   return out;
 }
 
-std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> published) {
-  Table table;
-  table.head = {"metric", "set",        "problems",    "model", "value",  "low",         "high", "std",
-                "change", "change_low", "change_high", "p",     "p_holm", "significant", "kind"};
-  const auto plain = [](double value) { return Cell::value(value, true); };
-  for (const ComparedMetric& metric : c.metrics) {
-    for (size_t g = 0; g < c.groups.size(); ++g) {
-      for (size_t s = 0; s < c.sets.size(); ++s) {
-        const Estimated& cell = metric.cell[g][s];
-        const Contrast d = g == 0 ? Contrast{} : metric.contrast[g][s];
-        table.add({metric.key, c.sets[s].name, Cell::count(c.sets[s].problems), c.groups[g], plain(cell.value.value),
-                   plain(cell.value.low), plain(cell.value.high), plain(cell.deviation), plain(d.change.value),
-                   plain(d.change.low), plain(d.change.high), plain(d.p), plain(d.p_holm),
-                   g == 0          ? ""
-                   : d.significant ? "yes"
-                                   : "no",
-                   "measured"});
-      }
-    }
-    for (const PublishedLine& line : lines_beside(c, metric, published)) {
-      for (size_t s = 0; s < c.sets.size(); ++s) {
-        if (!line.cells[s].known()) continue;
-        std::vector<Cell> row = {metric.key, c.sets[s].name, "", line.name, line.cells[s]};
-        row.resize(table.head.size());
-        row.back() = "published";
-        table.add(std::move(row));
-      }
-    }
-  }
-  return table.csv();
-}
-
-std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> published) {
-  std::string out;
-  for (const ComparedMetric& metric : c.metrics) {
-    Table table = metric_table(c, metric, published, false, true);
-    table.caption = str(metric.title, "; star: significantly different from the first row, ",
-                        family_text(metric.comparisons, c.options.level));
-    out += table.tex();
-  }
-  return out;
-}
-
-std::string comparison_json(const Comparison& c, std::span<const PublishedTable> published) {
+std::string comparison_json(const Comparison& c) {
   OrderedJson out;
   out["format"] = "ucas-comparison-1";
   out["models"] = c.groups;
@@ -338,23 +285,6 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
       }
     }
     out["metrics"].push_back({{"metric", metric.key}, {"comparisons", metric.comparisons}, {"rows", std::move(rows)}});
-  }
-  out["published"] = OrderedJson::array();
-  for (const PublishedTable& table : published) {
-    OrderedJson rows = OrderedJson::array();
-    for (const PublishedRow& row : table.rows) {
-      OrderedJson figures = OrderedJson::object(), doubts = row.doubts;
-      for (const PublishedFigure& f : row.figure) {
-        figures[f.metric == "greedy" ? f.benchmark : str(f.benchmark, " ", f.metric)] = f.percent;
-        if (!f.doubt.empty()) doubts.push_back(str(f.benchmark, " ", published_digits(f.percent), " is ", f.doubt));
-      }
-      rows.push_back({{"table", row.table}, {"name", row.name}, {"size", row.size}, {"runs", row.runs}});
-      rows.back()["percent"] = std::move(figures);
-      rows.back()["average"] = row.average;
-      rows.back()["doubts"] = std::move(doubts);
-    }
-    out["published"].push_back(
-        {{"title", table.title}, {"source", table.source}, {"note", table.note}, {"rows", std::move(rows)}});
   }
   return json_text(out, 2) + "\n";
 }

@@ -8,7 +8,6 @@ void ServerOptions::fields(Fields& f) {
           "directory with the tokenizer.json of the model behind --server, for prompts as token ids");
   f.choice("api", api,
            "endpoint of --server: /completions with the template's text, or /chat/completions with the question");
-  f.choice("prompts", prompts, "form of prompts to --server: auto = token ids where both sides support ids, else text");
   f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to --server");
   f.field("retries", retries, Range{0, 1000}, "retries of one failed request to --server");
   f.field("request_timeout", request_timeout, Range{0.05, 86400},

@@ -12,14 +12,10 @@ namespace ucas {
 enum class ServedApi { completions, chat };
 constexpr std::array<const char*, 2> names(ServedApi) { return {"completions", "chat"}; }
 
-enum class PromptForm { automatic, ids, text };
-constexpr std::array<const char*, 3> names(PromptForm) { return {"auto", "ids", "text"}; }
-
 struct ServerOptions {
   std::string served_model;  // "" = the only one that the server has
   std::string tokenizer;     // directory with tokenizer.json; "" = prompts are texts
   ServedApi api = ServedApi::completions;
-  PromptForm prompts = PromptForm::automatic;
   int64_t requests = 32;         // in flight
   int64_t retries = 10;          // of one request
   double request_timeout = 600;  // seconds

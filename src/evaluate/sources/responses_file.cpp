@@ -159,10 +159,18 @@ GivenResponses read_responses(const std::string& path) {
   GivenResponses out;
   out.kind = "rows";
   std::map<std::string, size_t> place;  // by what tells problems apart
+  std::string step;                     // of the training that the responses are of
   const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
     if (out.problems.empty()) refuse_other_rows(line);
     GivenRow row = given_row(line);
+    const Json* of_step = child(line.value, "step");
+    const std::string mine = of_step ? of_step->dump() : "";
+    if (out.problems.empty()) step = mine;
+    if (mine != step) {
+      refuse_row(line.where, str("of step ", mine, ", the rows before are of step ", step,
+                                 ": responses of two models; expected those of one step alone"));
+    }
     if (row.source.empty()) row.source = stem;
     const std::string problem_name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
     const auto [at, fresh] = place.try_emplace(problem_name, out.problems.size());
@@ -249,11 +257,10 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
   return out;
 }
 
-Graders graders_of(const Asked& asked, std::vector<std::string>& compared) {
+Graders graders_of(const Asked& asked) {
   Graders graders;
   for (const AskedSet& set : asked.sets) {
     graders.of[set.name] = make_grader(set.grader, set.extract);
-    if (set.grader == GraderKind::choice) compared.push_back(set.name);
   }
   return graders;
 }
@@ -276,8 +283,7 @@ std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, cons
   const std::string outputs = path_join(directory, evaluation.name + ".outputs.jsonl");
   const bool whole = std::ranges::none_of(evaluation.rows, lacks);
   if (whole || !exists(outputs) || !evaluation.asked) return evaluation.rows;
-  std::vector<std::string> compared;
-  const Graders graders = graders_of(*evaluation.asked, compared);
+  const Graders graders = graders_of(*evaluation.asked);
   for (const ProblemRow& row : evaluation.rows) {
     if (graders.of.contains(row.source)) continue;
     throw Error(ErrorKind::data_line,
@@ -290,7 +296,7 @@ std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, cons
   config.stored_responses = config.samples;
   config.bootstrap_draws = 0;  // no figure of it is read
   const std::vector<Responses> responses =
-      by_problem(problems, read_outputs(outputs).outputs, config.greedy, config.samples, compared);
+      by_problem(problems, read_outputs(outputs).outputs, config.greedy, config.samples);
   return score(problems, responses, graders, config).rows;
 }
 

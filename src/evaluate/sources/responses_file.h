@@ -45,8 +45,8 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
 // others stand in NAME.outputs.jsonl, not graded, and are graded here as NAME.json says. For `ucas diagnose` and
 // `ucas verify RUN`. LibTorch-free.
 
-// The graders of its sources; `compared` gets the sources whose choices are compared instead of generated.
-Graders graders_of(const Asked& asked, std::vector<std::string>& compared);
+// The graders of its sources.
+Graders graders_of(const Asked& asked);
 std::vector<Problem> problems_of(const EvalRecord& evaluation);
 
 // Of DIRECTORY/NAME.*, `evaluation` as read from there: its rows with all their samples. As they are where they hold

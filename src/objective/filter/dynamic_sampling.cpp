@@ -30,11 +30,6 @@ bool passes(const KeepRule& rule, const PromptOutcome& prompt) {
   return !rule.untruncated || prompt.longest < rule.response_limit - 1;
 }
 
-SamplingAction DynamicSampling::begin(int64_t carried) {
-  for (; arrived_ < carried; ++arrived_) kept_.push_back(arrived_);
-  return carried >= rule_.wanted ? SamplingAction::train : SamplingAction::more;
-}
-
 SamplingAction DynamicSampling::add(std::span<const PromptOutcome> generation_batch) {
   ++gen_batches_;
   for (const PromptOutcome& prompt : generation_batch) {

@@ -3,7 +3,6 @@
 // Fed by train/collect with what became of each generation batch.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -47,13 +46,10 @@ enum class SamplingAction { more, train, abort };
 //   refill (DAPO; the PRIME authors): generation batches until `wanted` prompts passed; train on the first of them.
 //   prefer (verl's PRIME): generation batches until `wanted` prompts arrived; those that passed come first, then the
 //                          others, so a step may train on failing prompts but always finds its batch.
-// What passed beyond `wanted` may be carried over; whether the next step begins with it is the caller's to say.
 class DynamicSampling {
  public:
   explicit DynamicSampling(const KeepRule& rule) : rule_(rule) {}
 
-  // Before the first batch: so many prompts of the step before, which passed there; they are numbered first.
-  SamplingAction begin(int64_t carried);
   // Takes in one generation batch and says what to do next.
   SamplingAction add(std::span<const PromptOutcome> generation_batch);
 
@@ -63,7 +59,6 @@ class DynamicSampling {
   std::vector<int64_t> trained() const;                       // in the order in which they are trained on
   // Whether prompt `number` may still be among trained(); the responses of others need not be held.
   bool may_train(int64_t number) const;
-  bool passed(int64_t number) const { return std::ranges::binary_search(kept_, number); }
 
  private:
   KeepRule rule_;

@@ -50,12 +50,5 @@ TEST(entropy_target, an_entropy_that_is_no_number_moves_nothing) {
   EXPECT_EQ(entropy_bonus(aiming_at(0.5), 0.75, std::nan("")).now, 0);
 }
 
-TEST(entropy_target, a_start_below_zero_is_refused) {
-  ObjectiveConfig config = aiming_at(0.5);
-  config.validate();
-  config.entropy_coeff = -0.1;
-  EXPECT_THROW(config.validate(), Error);
-}
-
 }  // namespace
 }  // namespace ucas

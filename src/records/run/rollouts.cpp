@@ -50,7 +50,6 @@ std::string rollout_line(const StoredResponse& r) {
                      {"answer", r.answer},
                      {"reason", r.reason},
                      {"advantage_mean", r.advantage}};
-  if (r.weights >= 0) row["weights"] = r.weights;
   if (!r.inserts.empty()) {
     row["inserts"] = OrderedJson::parse(inserts_json(r.inserts));
     row["transcript"] = r.transcript;
@@ -65,7 +64,6 @@ std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<s
     r.step = row.whole_or("step", 0);
     r.sample = row.whole_or("sample", 0);
     r.tokens = row.whole_or("tokens", -1);
-    r.weights = row.whole_or("weights", -1);
     r.problem = row.text_or("problem", "");
     r.source = row.text_or("source", "");
     r.prompt = row.text_or("prompt", "");

@@ -28,7 +28,6 @@ class JsonObject;
 
 struct StoredResponse {
   int64_t step = 0, sample = 0, tokens = -1;  // tokens -1: not recorded
-  int64_t weights = -1;                       // Group::weights
   std::string problem, source, prompt, response, answer, reason;
   std::vector<std::string> gold;
   std::optional<VerdictKind> verdict;

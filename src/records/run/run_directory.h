@@ -29,6 +29,7 @@ int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly su
 
 class RunDirectory {
  public:
+  RunDirectory() = default;  // of no run yet
   // Before anything is loaded: Error(ErrorKind::path) where no fresh run can begin, as a run or a file is there.
   static void check_free(const std::string& path);
   // A fresh run. Refuses a directory that already holds one: Error(ErrorKind::path) naming --resume. config.toml comes

@@ -122,7 +122,6 @@ void append_response(std::string& out, const StepData& data, size_t row) {
   }
   out += str(", \"verdict\": \"", name_of(o.verdict.kind), "\", \"answer\": ", json_text(o.verdict.answer),
              ", \"answer_class\": ", o.verdict.answer_class);
-  if (data.reasons) out += str(", \"reason\": ", json_text(o.verdict.reason));
   if (has_terms(batch)) append_list(out, "terms", std::span<const float>(o.terms), append_number);
   append_list(out, "token", Batch::tokens(batch.token, o), [](std::string& to, int32_t id) { append(to, id); });
   if (!o.inserts.empty()) out += str(", \"inserts\": ", inserts_json(o.inserts));
@@ -290,7 +289,6 @@ void read_response(const JsonObject& line, const Header& header, StepData& data)
   line.text("verdict");  // required
   o.verdict.kind = *verdict_of(line);
   o.verdict.answer = line.text("answer");
-  o.verdict.reason = line.text_or("reason", "");
   o.verdict.answer_class = static_cast<int32_t>(line.whole("answer_class", -1, INT32_MAX));
   const std::vector<int32_t> ids = line.ids("token");
   o.length = static_cast<int64_t>(ids.size());
@@ -376,8 +374,6 @@ std::string step_data_lines(const StepData& data) {
     const Group& group = batch.groups[g];
     out += str("{\"problem\": ", json_text(data.problem[g]), ", \"index\": ", group.problem,
                ", \"responses\": ", group.count);
-    if (group.step > 0) out += str(", \"step\": ", group.step);
-    if (group.weights >= 0) out += str(", \"weights\": ", group.weights);
     append_list(out, "prompt", std::span<const int32_t>(group.prompt),
                 [](std::string& to, int32_t id) { append(to, id); });
     if (!data.question.empty()) out += ", \"question\": " + json_text(data.question[g]);
@@ -419,8 +415,6 @@ StepData read_step_data(const std::string& path) {
     group.first = static_cast<int64_t>(data.batch.responses.size());
     group.count = line.whole("responses", 1, INT32_MAX);
     group.prompt = line.ids("prompt");
-    group.step = line.whole_or("step", 0, 0);
-    group.weights = line.whole_or("weights", -1);
     data.problem.push_back(line.text("problem"));
     read_question(line, data);
     data.batch.groups.push_back(std::move(group));

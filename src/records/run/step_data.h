@@ -25,7 +25,6 @@ struct StepData {
   std::vector<std::pair<std::string, std::string>> settings;  // all its options, values as in config.toml
   bool answer_classes = false;                                // Verdict::answer_class was computed
   bool tail_confidence = false;                               // so was Response::tail_confidence
-  bool reasons = false;                                       // Verdict::reason is written, too
   int64_t groups_of_step = 0;                                 // that the step trained on; the first ones are here
   Batch batch;
   std::vector<std::string> problem;            // id of each group's problem

@@ -31,7 +31,6 @@ StepData small() {
   batch.stop_ids = {7, 151643};
   batch.token = {5, 6, 7, 5, 151935};
   batch.groups[0].prompt = {1, 2};
-  batch.groups[0].weights = 11;
   batch.responses[0].verdict = {VerdictKind::equal, "\\frac{1}{2} \"q\"\n", "", 0};
   batch.responses[1].finished = false;
   batch.responses[2].verdict = {VerdictKind::unequal, "7", "", 1};
@@ -165,8 +164,6 @@ TEST_F(step_data, everything_reads_back) {
   ASSERT_EQ(again.batch.groups.size(), 2u);
   EXPECT_EQ(again.batch.groups[0].prompt, data.batch.groups[0].prompt);
   EXPECT_EQ(again.batch.groups[1].first, 2);
-  EXPECT_EQ(again.batch.groups[0].weights, 11);
-  EXPECT_EQ(again.batch.groups[1].weights, -1);
   ASSERT_EQ(again.batch.responses.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     const Response &a = again.batch.responses[i], &b = data.batch.responses[i];

@@ -28,8 +28,7 @@ std::string step_methods_json(const StepData& data, const std::string& source,
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
                                                 const std::string& source);
 
-// What every method asks of the tokens of saved steps, next to DAPO: RUN/signals/methods-table.json (docs/formats.md).
-// Written by `ucas advantages --table --save`, read by the report, which knows no method itself.
+// What every method asks of the tokens of saved steps, next to DAPO: of `ucas advantages --table`.
 
 // Over all tokens of the steps; a DAPO's, b the method's.
 struct AgainstDapo {
@@ -44,17 +43,10 @@ struct AgainstDapo {
 };
 
 struct MethodsTable {
-  std::vector<std::pair<std::string, std::string>> files;  // the steps' names and hashes (base/files/file.h)
   int64_t steps = 0, groups = 0, responses = 0;
   double rare = 0;                    // a right response is rare where at most this share of its group is right
   std::vector<AgainstDapo> rows;      // DAPO first
   std::vector<std::string> left_out;  // "ppo: the values of a critic (..)"
 };
-
-std::string methods_table_file(const std::string& run);
-// `source`: the path that was given, for people.
-std::string methods_table_json(const MethodsTable& table, const std::string& source);
-// Throws Error: path, limit, header_json naming the file (wrong form, or made from other steps than lie next to it).
-MethodsTable read_methods_table(const std::string& path);
 
 }  // namespace ucas

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"
@@ -36,8 +37,7 @@ std::vector<StudyFigure> bar_figures(const FigureInput& in) {
     chart.bars.push_back(std::move(bar));
   }
   if (chart.bars.empty()) {
-    in.lacking = data.empty() ? "no run has an evaluation" : str("no evaluation has ", metric);
-    return {};
+    throw Error(ErrorKind::empty, data.empty() ? "no run has an evaluation" : str("no evaluation has ", metric));
   }
   StudyFigure figure;
   figure.name = str("bars-", file_word(metric));

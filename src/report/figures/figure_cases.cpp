@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
@@ -110,9 +111,9 @@ std::vector<StudyFigure> case_figures(const FigureInput& in) {
   std::vector<Case> all = cases_of(in.groups, data);
   std::vector<const Case*> chosen = choose(all, in.request.problems);
   if (chosen.empty()) {
-    in.lacking = all.empty() ? "no evaluation holds responses (eval/*.jsonl)"
-                             : str("no problem has the id ", printable(join(in.request.problems, ", ")));
-    return {};
+    throw Error(ErrorKind::empty, all.empty()
+                                      ? "no evaluation holds responses (eval/*.jsonl)"
+                                      : str("no problem has the id ", printable(join(in.request.problems, ", "))));
   }
   StudyFigure figure;
   figure.name = "cases";

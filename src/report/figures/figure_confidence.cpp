@@ -1,15 +1,14 @@
 // Response confidence C(o|q) before and after training by whether the greedy response was right before and after: the
-// scatter of the appendix, with each model's own z-score. Below it the means, with one z-score over both models, too:
-// within a model's own scores every group's rise is another's fall.
+// scatter of the appendix, with each model's own z-score.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/figures/figures.h"
 #include "report/svg/svg_chart.h"
-#include "stats/calibration.h"
 
 namespace ucas {
 
@@ -17,8 +16,7 @@ namespace {
 
 struct Pair {
   const ProblemRow *before = nullptr, *after = nullptr;
-  double z_before = 0, z_after = 0;          // over the problems of each model
-  double joint_before = 0, joint_after = 0;  // over those of both
+  double z_before = 0, z_after = 0;  // over the problems of each model
   bool right_before() const { return before->greedy->right(); }
   bool right_after() const { return after->greedy->right(); }
   size_t kind() const { return right_before() ? (right_after() ? 0 : 1) : (right_after() ? 2 : 3); }
@@ -50,35 +48,13 @@ std::vector<Pair> pairs_of(const EvalRecord& before, const EvalRecord& after, co
   return pairs;
 }
 
-void z_score(std::vector<Pair>& pairs) {
-  std::vector<double> before, after, both;
-  for (const Pair& pair : pairs) {
-    before.push_back(pair.before->greedy->confidence);
-    after.push_back(pair.after->greedy->confidence);
-  }
-  both = before;
-  both.insert(both.end(), after.begin(), after.end());
-  const double mean_before = mean_of(before), mean_after = mean_of(after), mean_both = mean_of(both);
-  const double spread_before = deviation_of(before), spread_after = deviation_of(after), spread = deviation_of(both);
-  auto z = [](double value, double mean, double deviation) {  // zero where all are alike
-    return deviation > 0 ? (value - mean) / deviation : 0;
-  };
+void z_score(std::vector<Pair>& pairs, const ProblemRow* Pair::* which, double Pair::* z) {
+  std::vector<double> values;
+  for (const Pair& pair : pairs) values.push_back((pair.*which)->greedy->confidence);
+  const double mean = mean_of(values), deviation = deviation_of(values);
   for (size_t i = 0; i < pairs.size(); ++i) {
-    pairs[i].z_before = z(before[i], mean_before, spread_before);
-    pairs[i].z_after = z(after[i], mean_after, spread_after);
-    pairs[i].joint_before = z(before[i], mean_both, spread);
-    pairs[i].joint_after = z(after[i], mean_both, spread);
+    pairs[i].*z = deviation > 0 ? (values[i] - mean) / deviation : 0;  // zero where all are alike
   }
-}
-
-double ranking(const std::vector<Pair>& pairs, const ProblemRow* Pair::* which) {
-  std::vector<double> score;
-  std::vector<bool> right;
-  for (const Pair& pair : pairs) {
-    score.push_back((pair.*which)->greedy->confidence);
-    right.push_back((pair.*which)->greedy->right());
-  }
-  return auroc(score, right);
 }
 
 // The model before training: the first untrained group. Where nothing was trained here, the others come after the first
@@ -99,81 +75,41 @@ const EvalRecord* of_seed(const RunGroup& group, const std::string& data, int64_
   return found;
 }
 
-std::string signed_text(double value) {
-  std::string text = fixed(value, 2);
-  return text == "-0.00" ? "0.00" : text;
-}
-
-// What is drawn: a group after the base on one set of problems.
+// What is drawn: the first run of a group that has the pairs, after the base, on one set of problems.
 struct Drawn {
   std::string base, source;
   const RunGroup& group;
-  bool several = false;                  // groups: each has its name in the file's
-  std::vector<std::vector<Pair>> pairs;  // of each run that has them
-  std::vector<std::string> runs;         // their names
+  bool several = false;  // groups: each has its name in the file's
+  std::vector<Pair> pairs;
+  std::string run;
 };
 
-std::string words(const Drawn& d, const std::vector<Pair>& pairs) {
+std::string words(const Drawn& d) {
   std::string out =
       str("One dot a problem: confidence of the greedy response (Eq. 6), z-scored over the problems of "
           "each model by itself, ",
-          pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
-          d.group.title, " after (", d.runs[0], "). ");
+          d.pairs.size(), " problems", d.source.empty() ? "" : " of " + d.source, "; ", d.base, " before, ",
+          d.group.title, " after (", d.run, "). ");
   for (size_t k = 0; k < kPairKinds.size(); ++k) {
-    std::vector<double> x, y;
-    for (const Pair& pair : pairs) {
+    std::vector<double> before, after;
+    for (const Pair& pair : d.pairs) {
       if (pair.kind() != k) continue;
-      x.push_back(pair.z_before);
-      y.push_back(pair.z_after);
+      before.push_back(pair.z_before);
+      after.push_back(pair.z_after);
     }
-    out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", x.size());
-    if (!x.empty()) out += str(", mean ", signed_text(mean_of(x)), " to ", signed_text(mean_of(y)));
+    out += str(k ? "; " : "", kPairKinds[k].name, " (", kPairKinds[k].words, "): ", before.size());
+    if (!before.empty()) out += str(", mean ", signed_text(mean_of(before), 2), " to ", signed_text(mean_of(after), 2));
   }
-  auto area = [](double value) { return std::isnan(value) ? std::string("unknown") : fixed(value, 3); };
-  return out + str(". AUROC of confidence for being right: ", area(ranking(pairs, &Pair::before)), " before, ",
-                   area(ranking(pairs, &Pair::after)), " after.");
-}
-
-// Every kind's mean before and after on both scales, a mean over the runs.
-std::string table_of(const Drawn& d) {
-  Table table{{"", "problems", "before, own z", "after", "change", "before, joint z", "after", "change"}};
-  for (size_t k = 0; k < kPairKinds.size(); ++k) {
-    std::vector<double> count, mean[6];
-    for (const std::vector<Pair>& pairs : d.pairs) {
-      std::vector<double> each[4];
-      for (const Pair& pair : pairs) {
-        if (pair.kind() != k) continue;
-        size_t i = 0;
-        for (double value : {pair.z_before, pair.z_after, pair.joint_before, pair.joint_after}) {
-          each[i++].push_back(value);
-        }
-      }
-      count.push_back(static_cast<double>(each[0].size()));
-      if (each[0].empty()) continue;
-      for (size_t i = 0; i < 2; ++i) {
-        mean[3 * i].push_back(mean_of(each[2 * i]));
-        mean[3 * i + 1].push_back(mean_of(each[2 * i + 1]));
-        mean[3 * i + 2].push_back(mean_of(each[2 * i + 1]) - mean_of(each[2 * i]));
-      }
-    }
-    std::vector<Cell> cells = {str(kPairKinds[k].name, " ", kPairKinds[k].words), spread_cell(count, false)};
-    for (const std::vector<double>& values : mean) cells.push_back(spread_cell(values, false));
-    table.add(std::move(cells));
-  }
-  const size_t runs = d.pairs.size();
-  return str(table.markdown(), runs > 1 ? str("\nMean and standard deviation over ", runs, " seeds. ") : "\n",
-             "Own z: each model's scores have mean 0 over the problems, so that where one row rises another must fall. "
-             "Joint z has one mean and deviation for both models.\n");
+  return out + ".";
 }
 
 std::string csv_of(const std::vector<Pair>& pairs) {
   Table table{{"source", "problem", "right_before", "right_after", "confidence_before", "confidence_after", "z_before",
-               "z_after", "joint_before", "joint_after"}};
+               "z_after"}};
   for (const Pair& pair : pairs) {
     table.add({pair.after->source, pair.after->id, Cell::count(pair.right_before()), Cell::count(pair.right_after()),
                Cell::value(pair.before->greedy->confidence, false), Cell::value(pair.after->greedy->confidence, false),
-               fixed(pair.z_before, 4), fixed(pair.z_after, 4), fixed(pair.joint_before, 4),
-               fixed(pair.joint_after, 4)});
+               fixed(pair.z_before, 4), fixed(pair.z_after, 4)});
   }
   return table.csv();
 }
@@ -211,17 +147,15 @@ Chart scatter(const std::vector<Pair>& pairs) {
 }
 
 StudyFigure figure(const Drawn& d) {
-  const std::vector<Pair>& pairs = d.pairs[0];  // of the first seed that can be drawn
   StudyFigure out;
   out.name = str("confidence", d.several ? "-" + file_word(d.group.title) : "",
                  d.source.empty() ? "" : "-" + file_word(d.source));
   out.title = str("Confidence before and after training, ", d.group.title, d.source.empty() ? "" : ", " + d.source);
-  out.note = words(d, pairs);
-  Chart chart = scatter(pairs);
+  out.note = words(d);
+  Chart chart = scatter(d.pairs);
   chart.title = out.title;
   out.svg = svg_of(chart);
-  out.csv = csv_of(pairs);
-  out.table = table_of(d);
+  out.csv = csv_of(d.pairs);
   return out;
 }
 
@@ -238,28 +172,28 @@ std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
   for (const RunGroup& group : in.groups) {
     if (base && (after.empty() || !after[0]->trained) && &group != base) after.push_back(&group);
   }
-  const std::string lacking =
-      "it takes a model before and one after training on the same problems, with confidence in eval/*.jsonl";
   const std::vector<std::string> sources =
       in.request.sources.empty() ? std::vector<std::string>{""} : sources_of(in, data);
   for (const RunGroup* group : after) {
     for (const std::string& source : sources) {
-      Drawn drawn{base ? base->title : "", source, *group, after.size() > 1, {}, {}};
+      Drawn drawn{base ? base->title : "", source, *group, after.size() > 1, {}, ""};
       for (const RunRecord* run : group->runs) {
         const EvalRecord *before = base ? of_seed(*base, data, run->seed) : nullptr,
                          *now = final_evaluation(*run, data);
-        if (!before || !now) continue;
-        std::vector<Pair> pairs = pairs_of(*before, *now, source);
-        if (pairs.size() < 2) continue;
-        z_score(pairs);
-        drawn.pairs.push_back(std::move(pairs));
-        drawn.runs.push_back(run->name);
+        if (!before || !now || drawn.pairs.size() > 1) continue;
+        drawn.pairs = pairs_of(*before, *now, source);
+        drawn.run = run->name;
       }
-      if (drawn.pairs.empty()) continue;
+      if (drawn.pairs.size() < 2) continue;
+      z_score(drawn.pairs, &Pair::before, &Pair::z_before);
+      z_score(drawn.pairs, &Pair::after, &Pair::z_after);
       figures.push_back(figure(drawn));
     }
   }
-  if (figures.empty() && in.lacking.empty()) in.lacking = lacking;
+  if (figures.empty()) {
+    throw Error(ErrorKind::empty,
+                "it takes a model before and one after training on the same problems, with confidence in eval/*.jsonl");
+  }
   return figures;
 }
 

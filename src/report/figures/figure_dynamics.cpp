@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "core/metrics.h"
 #include "report/figures/figures.h"
@@ -202,7 +203,7 @@ std::vector<StudyFigure> dynamics_figures(const FigureInput& in) {
       if (!made.svg.empty()) figures.push_back(std::move(made));
     }
   }
-  if (figures.empty()) in.lacking = "no run has steps.jsonl";
+  if (figures.empty()) throw Error(ErrorKind::empty, "no run has steps.jsonl");
   return figures;
 }
 

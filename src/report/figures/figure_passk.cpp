@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"
@@ -93,10 +94,7 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
 std::vector<StudyFigure> passk_figures(const FigureInput& in) {
   std::string data = asked_data(in);
   std::set<int64_t> ks = all_k(in, data);
-  if (ks.empty()) {
-    in.lacking = "no evaluation has pass@k (it needs evaluate.samples above 0)";
-    return {};
-  }
+  if (ks.empty()) throw Error(ErrorKind::empty, "no evaluation has pass@k (it needs evaluate.samples above 0)");
   std::vector<StudyFigure> figures;
   std::vector<std::string> sources = sources_of(in, data);
   if (in.request.sources.empty() && sources.size() > kMostSources && equally_many(in, data, sources)) sources = {""};

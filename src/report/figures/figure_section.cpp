@@ -4,11 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
-#include "report/methods_figure.h"
 #include "report/page/template.h"
 #include "report/svg/svg_canvas.h"
 
@@ -29,34 +27,7 @@ OrderedJson figure_values(const StudyFigure& figure, const std::string& data) {
           {"left_out", ""}};
 }
 
-std::string methods_table_html(const MethodsTable& table, const std::string& run) {
-  OrderedJson figure = figure_values(methods_figure(table), run);
-  figure["metric"] = run;
-  Table rows = methods_rows(table);
-  rows.kind = "plain left";
-  std::string html = render("figures.html", {{"figures", OrderedJson::array({figure})}}) + render(rows);
-  if (table.left_out.empty()) return html;
-  return html + str("<p class=\"note\">Left out, as the steps do not hold what they need: ",
-                    html_text(join(table.left_out, "; ")), ".</p>\n");
-}
-
 }  // namespace
-
-std::string methods_html(const std::vector<RunGroup>& groups) {
-  std::string html;
-  for (const RunGroup& group : groups) {
-    for (const RunRecord* run : group.runs) {
-      const std::string file = methods_table_file(run->path);
-      if (!exists(file)) continue;
-      try {
-        html += methods_table_html(read_methods_table(file), run->name);
-      } catch (const Error& error) {
-        html += str("<p class=\"note\">", html_text(error.what()), "</p>\n");
-      }
-    }
-  }
-  return html;
-}
 
 std::string figures_html(const std::vector<RunGroup>& groups) {
   OrderedJson drawn = OrderedJson::array();
@@ -65,8 +36,12 @@ std::string figures_html(const std::vector<RunGroup>& groups) {
     FigureRequest request;
     request.kind = FigureKind::confidence;
     request.data = all[d];
-    std::string lacking;
-    std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
+    std::vector<StudyFigure> figures;
+    try {
+      figures = figures_of({groups, request});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::empty) throw;
+    }
     for (size_t i = 0; i < std::min(figures.size(), kMostOfAKind); ++i) {
       drawn.push_back(figure_values(figures[i], all[d]));
     }

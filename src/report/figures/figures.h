@@ -1,5 +1,5 @@
 // The figures of report/study_figures.h one by one, from runs that are read and grouped already: the report and the
-// files of a study share them. Each returns nothing where the runs lack what it is made of, and says in `lacking` what.
+// files of a study share them. Error(ErrorKind::empty) where the runs lack what it is made of.
 #pragma once
 
 #include <string>
@@ -14,7 +14,6 @@ namespace ucas {
 struct FigureInput {
   const std::vector<RunGroup>& groups;
   const FigureRequest& request;
-  std::string& lacking;
 };
 
 std::vector<StudyFigure> dynamics_figures(const FigureInput& in);

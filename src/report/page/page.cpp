@@ -22,10 +22,6 @@ constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
     "all of them; the address of the page then leads to that token.";
 
-constexpr const char* kMethodsLead =
-    "Ways to weigh a token on the same prompts and the same bits: what each method would have asked of these tokens at "
-    "the first update. Nothing was trained with the others.";
-
 // Distinct nonempty values of one env.json key over all runs.
 std::string env_values(const std::vector<RunRecord>& runs, const std::string& key, int path_parts = 0) {
   std::vector<std::string> values;
@@ -224,7 +220,6 @@ std::string Page::html(const SampleLimits& limits) {
   page.add("tokens", "Tokens", true, tokens.html, kTokensLead);
   add_curves(page, curves);
   page.add("figures", "Figures", true, figures_html(page.groups));
-  page.add("methods", "One step under every method", true, methods_html(page.groups), kMethodsLead);
   page.add("responses", "Responses", true, responses_html(page.groups, limits));
   page.add("time", "Time", false, time_html(page.groups));
   page.add("settings", "Settings", false, settings_html(page.groups));

@@ -36,9 +36,9 @@ std::string check_study(const StudyPlan& plan) {
     table.add({task.id, task.title, str(length, " of ", t.gen_batch(), " x ", t.rollout.n), task.path, state});
     todo += first && state != "done";
   }
-  return str(text, "\n", table.text(), "\n", seen.size(), " runs, ", todo, " to do; ", c.jobs,
-             c.jobs == 1 ? " process" : " processes", " of ", plan.threads(), " threads\nresults ",
-             path_join(c.out, "results.md"), "\nEvery config was read; nothing was started.\n");
+  return str(text, "\n", table.text(), "\n", seen.size(), " runs, ", todo, " to do, with ",
+             many(plan.threads(), "thread"), "\nresults ", path_join(c.out, "results.md"),
+             "\nEvery config was read; nothing was started.\n");
 }
 
 }  // namespace ucas

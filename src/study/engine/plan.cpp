@@ -78,8 +78,8 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
   for (const StudyRun& run : study_.runs) {
     const size_t bases = c.base.crossed ? starts_.size() : 1;
     for (size_t base = 0; base < bases; ++base) {
-      for (int64_t seed = 0; seed < c.seeds; ++seed) {
-        add_task(run, c.base.crossed ? base : static_cast<size_t>(seed) % starts_.size(), seed);
+      for (int64_t i = 0; i < c.seeds; ++i) {
+        add_task(run, c.base.crossed ? base : static_cast<size_t>(i) % starts_.size(), c.first_seed + i);
       }
     }
   }
@@ -124,7 +124,7 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
 
 int64_t StudyPlan::threads() const {
   if (config().threads > 0) return config().threads;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / config().jobs);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()));
 }
 
 // Several bases share the task of sft_seed: runs from all of them answer the same problems.
@@ -274,7 +274,7 @@ std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
   const std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n",
                                    plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit,
                                    "\n", test_hash_, as_graded(plan));
-  return str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
+  return str(config().eval_name(), "-", hash_of_text(settings).substr(0, 8));
 }
 
 }  // namespace ucas

@@ -15,10 +15,9 @@ namespace ucas {
 
 // A model that runs begin with.
 struct StudyStart {
-  std::string label;                                     // "base 3"; "" where there is one for all
-  std::string hash, path, model, view;                   // path: POOL/base-HASH; view: OUT/runs/base or base-N
-  int64_t seed = 0;                                      // of initial weights and warm-up, on the embedded task
-  std::string id() const { return str("base-", seed); }  // as --only takes it
+  std::string label;                    // "base 3"; "" where there is one for all
+  std::string hash, path, model, view;  // path: POOL/base-HASH; view: OUT/runs/base or base-N
+  int64_t seed = 0;                     // of initial weights and warm-up, on the embedded task
 };
 
 // An untrained base as a row: as it is, then with other prompts.
@@ -37,7 +36,7 @@ struct StudyTask {
   std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
-  std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
+  std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED"
 };
 
 class StudyPlan {
@@ -57,8 +56,6 @@ class StudyPlan {
   const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }
   // Of base.tasks: where their files lie, once made.
   std::string text_tasks_home() const { return path_join(config().pool, "tasks-" + data_hash_.substr(0, 8)); }
-  // In the views; in the pool its hash follows.
-  std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
 
  private:

@@ -1,14 +1,7 @@
 #include "study/engine/runner.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,15 +24,6 @@ namespace ucas {
 
 namespace {
 
-// Processes beside this one that work on the same study; they save and end with it.
-struct Helpers {
-  std::vector<pid_t> all;
-  ~Helpers() {
-    for (pid_t helper : all) ::kill(helper, SIGTERM);
-    for (pid_t helper : all) ::waitpid(helper, nullptr, 0);
-  }
-};
-
 class StudyRunner {
  public:
   StudyRunner(Study study, Words words) : plan_(std::move(study)), words_(std::move(words)) {}
@@ -47,8 +31,9 @@ class StudyRunner {
   int run() {
     const double began = now_seconds();
     make_directories(config().out);
-    start_helpers();
-    if (int code = work(0); code != kDone) return code;
+    for (const StudyStart& start : plan_.starts()) prepare(start);
+    check_base();
+    if (int code = train_all(); code != kDone) return code;
     write_results();
     log(str("took ", human_seconds(now_seconds() - began)));
     return kDone;
@@ -56,75 +41,30 @@ class StudyRunner {
 
   // `id`: ROW/SEED, or base-SEED.
   int run_only(const std::string& id) {
-    auto start = std::ranges::find(plan_.starts(), id, &StudyStart::id);
-    if (start != plan_.starts().end()) {
-      prepare(*start);
-      return kDone;
-    }
+    auto start = std::ranges::find(plan_.starts(), id, [](const StudyStart& each) { return str("base-", each.seed); });
     auto task = std::ranges::find(plan_.tasks(), id, &StudyTask::id);
-    if (task == plan_.tasks().end()) {
-      std::vector<std::string> ids;
-      for (const StudyStart& each : plan_.starts()) ids.push_back(each.id());
-      for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id);
-      throw Error(ErrorKind::config, str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
+    if (start == plan_.starts().end() && task == plan_.tasks().end()) {
+      throw Error(ErrorKind::config,
+                  str("--only ", printable(id), ": expected base-SEED, or a run that --check names"));
     }
-    prepare(plan_.starts()[task->start]);
-    return train_and_evaluate(*task).value_or(kInterrupted);
+    prepare(start == plan_.starts().end() ? plan_.starts()[task->start] : *start);
+    return task == plan_.tasks().end() ? kDone : *train_and_evaluate(*task, true);
   }
 
  private:
   const StudyConfig& config() const { return plan_.config(); }
 
-  // One for each job but this, with its output in OUT/job-N.log. Before anything of the engine runs: a process with
-  // threads cannot be copied.
-  void start_helpers() {
-    for (int64_t job = 1; job < config().jobs; ++job) {
-      const std::string log_file = path_join(config().out, str("job-", job, ".log"));
-      const pid_t parent = ::getpid(), child = ::fork();
-      if (child < 0) throw Error(ErrorKind::io, "cannot start a process for --jobs", kIoFailure);
-      if (child > 0) {
-        helpers_.all.push_back(child);
-        continue;
-      }
-      helpers_.all.clear();
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != parent) ::_exit(kInterrupted);  // it went just before
-      const int file = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0644);
-      for (int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(file, stream);
-      int code = kInterrupted;
-      try {
-        code = work(job);
-      } catch (const std::exception& error) {  // this process meets it, too, and says so
-        log(error.what());
-      }
-      ::_exit(code);
-    }
-    if (config().jobs > 1) log(str(config().jobs, " processes; the others log to ", config().out, "/job-N.log"));
-  }
-
-  // Bases, then runs. Processes begin with different bases, and wait for those that another one makes.
-  int work(int64_t job) {
-    const auto& starts = plan_.starts();
-    const size_t first = static_cast<size_t>(job) * starts.size() / static_cast<size_t>(config().jobs);
-    for (size_t i = 0; i < starts.size(); ++i) prepare(starts[(first + i) % starts.size()]);
-    check_base();
-    return train_all();
-  }
-
   // Made once; a second process waits.
   void prepare(const StudyStart& start) const {
     if (!config().base.tasks.empty()) {
-      make_directories(plan_.text_tasks_home());
-      std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.text_tasks_home(), ".claim"));
+      const auto lock = claim(plan_.text_tasks_home(), true);
       make_text_tasks(config().base, plan_.text_tasks_home());
     }
     if (config().base.embedded()) {
-      make_directories(plan_.task_home());
-      std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.task_home(), ".claim"));
+      const auto lock = claim(plan_.task_home(), true);
       make_embedded_task(plan_.embedded_base(start));
     }
-    make_directories(start.path);
-    std::unique_ptr<FileLock> lock = wait_for(path_join(start.path, ".claim"));
+    const auto lock = claim(start.path, true);
     if (config().base.embedded()) {
       EmbeddedBase base = plan_.embedded_base(start);
       if (!exists(path_join(start.model, "config.json"))) {
@@ -143,12 +83,15 @@ class StudyRunner {
     }
   }
 
-  std::unique_ptr<FileLock> wait_for(const std::string& path) const {
+  // Of a directory of the pool; nullptr where another process has it, perhaps on another machine, and `wait` is false.
+  static std::unique_ptr<FileLock> claim(const std::string& directory, bool wait) {
+    make_directories(directory);
     for (bool told = false;; told = true) {
       try {
-        return std::make_unique<FileLock>(path);
+        return std::make_unique<FileLock>(path_join(directory, ".claim"));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::path) throw;
+        if (!wait) return nullptr;
         if (!told) log(str("waiting: ", error.what()));
       }
       if (stop_requested()) throw Error(ErrorKind::interrupted, "stopped while waiting", kInterrupted);
@@ -180,44 +123,34 @@ class StudyRunner {
            exists(path_join(task.path, str("eval/", task.evaluation.name, ".json")));
   }
 
-  // What another process works on, perhaps on another machine, is looked at again until it is done. A run that fails
-  // does not stop the others.
+  // First those that no other process works on, then what these left. A run that fails does not stop the others.
   int train_all() const {
-    std::deque<const StudyTask*> left;
+    std::vector<const StudyTask*> left;
     std::set<std::string> seen;  // rows of equal settings share a run
-    size_t reused = 0;
     for (const StudyTask& task : plan_.tasks()) {
-      if (!seen.insert(task.path).second) continue;
-      finished(task) ? void(++reused) : left.push_back(&task);
+      if (seen.insert(task.path).second && !finished(task)) left.push_back(&task);
     }
     const size_t count = left.size();
-    log(str(seen.size(), " runs: ", reused, " done already, ", count, " to do"));
-    std::set<const StudyTask*> busy;  // since one was last done
+    log(str(seen.size(), " runs: ", seen.size() - count, " done already, ", count, " to do"));
     std::vector<std::string> failed;
-    while (!left.empty()) {
-      const StudyTask& task = *left.front();
-      left.pop_front();
-      try {
-        const std::optional<int> code = train_and_evaluate(task);
-        if (code && *code != kDone) return *code;
-        if (code) busy.clear();
-        if (!code) left.push_back(&task);
-        if (!code && !busy.insert(&task).second && !waited()) return kInterrupted;
-      } catch (const std::exception& error) {
-        if (stop_requested()) throw;
-        failed.push_back(str(title_of(task), ": ", error.what()));
-        log(failed.back());
+    for (const bool wait : {false, true}) {
+      std::vector<const StudyTask*> claimed;
+      for (const StudyTask* task : left) {
+        try {
+          const std::optional<int> code = train_and_evaluate(*task, wait);
+          if (!code) claimed.push_back(task);
+          if (code && *code != kDone) return *code;
+        } catch (const std::exception& error) {
+          if (stop_requested()) throw;
+          failed.push_back(str(title_of(*task), ": ", error.what()));
+          log(failed.back());
+        }
       }
+      left = std::move(claimed);
     }
     if (failed.empty()) return kDone;
     throw Error(ErrorKind::study,
                 str(failed.size(), " of ", count, " runs failed, the others are done; ", join(failed, "; ")));
-  }
-
-  // False: told to stop.
-  static bool waited() {
-    for (int i = 0; i < 20 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return !stop_requested();
   }
 
   // "UCAS, base 1, seed 3"
@@ -226,16 +159,10 @@ class StudyRunner {
     return str(task.title, ", ", config().base.crossed ? base + ", " : "", "seed ", task.seed);
   }
 
-  // An exit code; none where another process has the run.
-  std::optional<int> train_and_evaluate(const StudyTask& task) const {
-    make_directories(task.path);
-    std::optional<FileLock> claim;
-    try {
-      claim.emplace(path_join(task.path, ".claim"));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::path) throw;
-      return {};
-    }
+  // An exit code; none where another process has the run and `wait` is false.
+  std::optional<int> train_and_evaluate(const StudyTask& task, bool wait) const {
+    const auto lock = claim(task.path, wait);
+    if (!lock) return {};
     if (!finished(task)) log("\n" + title_of(task));
     TrainConfig train = task.train;
     train.label.clear();  // rows differ between studies, runs do not
@@ -251,7 +178,7 @@ class StudyRunner {
     std::vector<std::string> views;
     for (const StudyBaseRow& row : plan_.base_rows()) {
       make_view({row.path, row.view, "", label_json(row.row, plan_.starts()[row.start].label, -1), row.evaluation.name,
-                 plan_.eval_name()});
+                 config().eval_name()});
       views.push_back(row.view);
     }
     for (const StudyTask& task : plan_.tasks()) {
@@ -259,7 +186,7 @@ class StudyRunner {
       named.label = task.title;
       make_view({task.path, task.view, to_toml(named),
                  label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
-                 plan_.eval_name()});
+                 config().eval_name()});
       views.push_back(task.view);
     }
     return views;
@@ -272,46 +199,15 @@ class StudyRunner {
     return json.dump() + "\n";
   }
 
-  // What makes the table again: without what only says where, and how many side by side.
-  std::string command() const {
-    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--jobs", "--threads"};
-    std::string text = "ucas study";
-    for (size_t i = 0; i < words_.size(); ++i) {
-      if (kElsewhere.contains(words_[i])) {
-        ++i;
-      } else if (!kElsewhere.contains(words_[i].substr(0, words_[i].find('=')))) {
-        text += " " + words_[i];
-      }
-    }
-    return text;
-  }
-
-  TableOptions table_options() const {
-    const StudyConfig& c = config();
-    TableOptions options;
-    options.title = c.title;
-    options.command = command();
-    options.eval = plan_.eval_name();
-    for (const StudyTask& task : plan_.tasks()) {
-      if (task.row == c.reference) options.reference = task.title;
-    }
-    options.columns = plan_.study().columns;
-    options.compare = plan_.study().compare;
-    options.each_seed = c.is("seeds");
-    options.gates = plan_.study().gates;
-    options.decide = c.decide;
-    for (const StudyTask& task : plan_.tasks()) options.titles[task.row] = task.title;
-    return options;
-  }
-
   void write_results() const {
+    const auto lock = claim(config().out, true);
     const StudyConfig& c = config();
-    const std::string results = path_join(c.out, "results"), report = path_join(c.out, "report.html");
+    const std::string results = path_join(c.out, "results.md"), report = path_join(c.out, "report.html");
     const std::string folder = path_join(c.out, "figures");
     const std::vector<std::string> views = make_views();
-    const StudyTable table = study_table(views, table_options());
+    const StudyTable table = study_table(views, table_options(plan_.study(), words_));
     std::string markdown = table_markdown(table);
-    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
+    for (const FigureRequest& request : figure_requests(plan_.study(), views, config().eval_name())) {
       std::vector<StudyFigure> figures = study_figures(request);
       for (StudyFigure& figure : figures) {
         figure.name = file_name(figure.name);
@@ -320,12 +216,9 @@ class StudyRunner {
       }
       write_figures(figures, folder);
     }
-    write_file(results + ".md", markdown);
-    write_file(results + ".csv", table_csv(table));
-    write_file(results + ".tex", table_tex(table));
+    write_file(results, markdown);
     write_report(views, report, c.title);
-    out(str("\n", table_text(table), "\nresults ", results, ".md, .csv, .tex\nfigures ", folder, "\nreport  ", report,
-            "\n"));
+    out(str("\n", table_text(table), "\nresults ", results, "\nfigures ", folder, "\nreport  ", report, "\n"));
   }
 
   // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
@@ -347,7 +240,6 @@ class StudyRunner {
 
   StudyPlan plan_;
   Words words_;
-  Helpers helpers_;
 };
 
 }  // namespace

@@ -7,45 +7,27 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "config/train_config.h"
 #include "core/batch.h"
-#include "core/problem.h"
 #include "objective/filter/dynamic_sampling.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 #include "train/collect/data_cursor.h"
 #include "train/collect/reward.h"
+#include "train/collect/training_set.h"
 
 namespace ucas {
-
-// The problems of a run whose prompts fit, with their token ids.
-struct TrainingSet {
-  std::vector<Problem> problems;
-  std::vector<std::vector<int32_t>> prompt;  // ids, same order
-  int64_t dropped = 0;                       // too long
-  uint64_t hash = 0;                         // of the data, for resume
-  int64_t size() const { return static_cast<int64_t>(problems.size()); }
-};
-
-// Prompts that train.epochs passes over the problems still hold; more than can be counted where train.steps says how
-// long the run is.
-int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor);
 
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
-  int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.carry_over)
-  int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
-  int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong
-  int64_t responses = 0, truncated = 0;      // of all generated
-  int64_t graded = 0;                        // of these, answers to problems with a right answer
+  int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
+  int64_t responses = 0, truncated = 0;   // of all generated
+  int64_t graded = 0;                     // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
-  bool stop_early = false;                   // rollout.stop_early
-  int64_t aborted_tokens = 0;                // sampled besides, for prompts not needed (rollout.stop_early)
   bool multi_turn = false;                   // an environment answers
   int64_t inserts = 0, inserted_tokens = 0;  // of it, in all generated
   std::array<int64_t, 4> verdicts{};         // by VerdictKind
@@ -84,13 +66,5 @@ struct Collector {
 
 // What the rule sees of a group.
 PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric);
-
-// Data order: selects the next problems. Each epoch has all of them in a new order. Seed and cursor alone decide, so a
-// resumed run selects what an uninterrupted one would. Fed by train/collect.
-
-// The problems of the next generation batch, across epochs. The last batch of a run may be smaller. `most`: fewer than
-// a batch, which are its first ones.
-std::vector<int64_t> next_problems(const TrainConfig& config, const TrainingSet& data, DataCursor& cursor,
-                                   int64_t most = std::numeric_limits<int64_t>::max());
 
 }  // namespace ucas

@@ -14,8 +14,6 @@
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
 #include "text/tokenizer/word_level.h"
-#include "train/collect/carry_over.h"
-#include "train/state/train_state.h"
 
 namespace ucas {
 namespace {
@@ -104,100 +102,9 @@ TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
   for (int64_t g = 0; g < 4; ++g) EXPECT_EQ(got.batch.groups[static_cast<size_t>(g)].problem, g);
 }
 
-// Problems 1, 3, 4, 6 and 7 are mixed and three are wanted: 4 completes the step, whichever end first.
-TEST_F(CollectTest, early_stopping_trains_on_the_first_groups_of_the_batch_and_samples_less) {
-  config_.data.train_batch_size = 3;
-  config_.data.gen_batch_size = 8;
-  const auto script = [&](uint32_t p, uint32_t i, uint32_t) {
-    return (p == 1 || p == 3 || p == 4 || p >= 6) && i == 2 ? right() : wrong();
-  };
-  for (const KeepMetric metric : {KeepMetric::acc, KeepMetric::reward}) {
-    config_.objective.keep_metric = metric;
-    config_.rollout.stop_early = false;
-    cursor_ = {};
-    ScriptedRollout all(script);
-    const Collected whole = collect(all);
-    EXPECT_EQ(cursor_.index, 8);
-    config_.rollout.stop_early = true;
-    for (const bool backwards : {false, true}) {
-      cursor_ = {};
-      ScriptedRollout some(script);
-      some.backwards = backwards;
-      const Collected early = collect(some);
-      EXPECT_EQ(early.batch.token, whole.batch.token);
-      EXPECT_EQ(early.text, whole.text);
-      std::vector<int64_t> problems;
-      for (const Group& g : early.batch.groups) problems.push_back(g.problem);
-      EXPECT_EQ(problems, (std::vector<int64_t>{1, 3, 4}));
-      EXPECT_EQ(early.stats.groups_generated, 5) << "the figures are of problems 0 to 4";
-      EXPECT_EQ(early.stats.groups_kept, 3);
-      EXPECT_EQ(early.stats.solve_none, 2);
-      EXPECT_EQ(early.stats.responses, 20);
-      EXPECT_EQ(early.stats.generated_tokens + early.stats.aborted_tokens, some.sampled_tokens);
-      // Verdicts are read a poll late: one more prompt is begun than is needed, all where the last ends first.
-      EXPECT_EQ(some.sampled_tokens < all.sampled_tokens, !backwards);
-      EXPECT_EQ(cursor_.index, 8) << "what is dropped counts as sampled, as without early stopping";
-    }
-  }
-}
-
-// Takes a process, as far as others can see: its verdicts are looked at when they are there, and never waited for.
-class ProgramGrader final : public Grader {
- public:
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override { return own_.grade(answers); }
-  void classify(std::span<Verdict> group) const override { own_.classify(group); }
-  bool is_slow() const override { return true; }
-
- private:
-  SameTextGrader own_;
-};
-
-TEST_F(CollectTest, early_stopping_by_programs_trains_on_the_same_whenever_their_verdicts_come) {
-  config_.data.train_batch_size = 3;
-  config_.data.gen_batch_size = 8;
-  config_.rollout.stop_early = true;
-  graders_.standard = std::make_shared<ProgramGrader>();
-  for (int repeat = 0; repeat < 20; ++repeat) {
-    cursor_ = {};
-    ScriptedRollout rollout(
-        [&](uint32_t p, uint32_t i, uint32_t) { return (p == 0 || p == 3 || p >= 5) && i == 1 ? right() : wrong(); });
-    rollout.backwards = repeat % 2 == 1;
-    const Collected got = collect(rollout);
-    std::vector<int64_t> problems;
-    for (const Group& g : got.batch.groups) problems.push_back(g.problem);
-    EXPECT_EQ(problems, (std::vector<int64_t>{0, 3, 5}));
-    EXPECT_EQ(got.stats.groups_generated, 6);
-  }
-}
-
-TEST_F(CollectTest, early_stopping_with_carry_over_leaves_the_problems_it_did_not_need_to_the_next_step) {
-  config_.data.train_batch_size = 3;
-  config_.data.gen_batch_size = 6;
-  config_.rollout.carry_over = true;
-  config_.rollout.stop_early = true;
-  for (const bool shuffle : {false, true}) {
-    config_.data.shuffle = shuffle;
-    cursor_ = {};
-    DataCursor alone;
-    const std::vector<int64_t> first = next_problems(config_, data_, alone);
-    ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
-      return p != static_cast<uint32_t>(first[1]) && i == 0 ? right() : wrong();
-    });
-    const Collected step = collect(rollout, 1);
-    ASSERT_EQ(step.batch.groups.size(), 3u);
-    EXPECT_EQ(step.batch.groups[2].problem, first[3]);
-    EXPECT_EQ(cursor_.selected(8), 4) << "the first four were needed";
-    EXPECT_EQ(step.stats.groups_left, 0) << "none that passed is left over";
-    EXPECT_TRUE(cursor_.carry_over.groups.empty());
-    EXPECT_EQ(next_problems(config_, data_, cursor_).front(), first[4]);
-  }
-}
-
 TEST_F(CollectTest, verdicts_of_a_step_do_not_reach_the_next_one) {
   config_.data.train_batch_size = 1;
-  config_.data.gen_batch_size = 8;
-  config_.rollout.stop_early = true;
-  config_.rollout.carry_over = true;  // problems 1 to 7 come again with the same sample numbers
+  config_.data.gen_batch_size = 8;  // all problems come again with the same sample numbers
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
     return (step == 1 ? i == 0 : p == 3 && i == 1) ? right() : wrong();
   });
@@ -213,80 +120,8 @@ TEST_F(CollectTest, verdicts_of_a_step_do_not_reach_the_next_one) {
   EXPECT_EQ(second.batch.responses[0].verdict.kind, VerdictKind::unequal);
 }
 
-// 8 problems, all mixed, 8 at a time, 6 a step: two are left, and the next step begins with them, sampled a step ago.
-TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
-  config_.rollout.carry_over = true;
-  config_.data.train_batch_size = 6;
-  config_.data.gen_batch_size = 8;
-  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
-    return i == 0 ? std::vector<int32_t>(right()) : step == 1 && p == 7 ? std::vector<int32_t>{b_, eos_} : wrong();
-  });
-  const Collected first = collect(rollout, 1);
-  EXPECT_EQ(first.stats.groups_left, 2);
-  const Batch left = cursor_.carry_over;
-  ASSERT_EQ(left.groups.size(), 2u);
-  EXPECT_EQ(left.groups[0].problem, 6);
-  const Collected second = collect(rollout, 2);
-  EXPECT_EQ(rollout.calls, 2);
-  std::vector<std::pair<int64_t, int64_t>> trained;
-  for (const Group& g : second.batch.groups) trained.emplace_back(g.problem, g.step);
-  const std::vector<std::pair<int64_t, int64_t>> expected = {{6, 1}, {7, 1}, {0, 0}, {1, 0}, {2, 0}, {3, 0}};
-  EXPECT_EQ(trained, expected);
-  const auto& batch = second.batch;
-  EXPECT_TRUE(std::equal(left.token.begin(), left.token.end(), batch.token.begin())) << "what step 1 sampled";
-  EXPECT_EQ(batch.of(batch.groups[1])[1].length, 2) << "problem 7 as it was in step 1";
-  EXPECT_EQ(batch.entropy.size(), batch.token.size());
-  EXPECT_EQ(batch.of(batch.groups[1])[0].verdict.kind, VerdictKind::equal);
-  EXPECT_EQ(second.text.size(), batch.responses.size());
-  EXPECT_EQ(second.text[4], "a");
-  EXPECT_EQ(second.stats.groups_carried, 2);
-  EXPECT_EQ(second.stats.groups_kept, 8);
-  EXPECT_EQ(second.stats.groups_left, 4);
-  EXPECT_EQ(second.stats.responses, 32) << "carried ones are not generated again";
-}
-
-TEST_F(CollectTest, a_step_that_finds_enough_samples_nothing_and_nothing_is_carried_twice) {
-  config_.rollout.carry_over = true;
-  config_.data.train_batch_size = 3;
-  config_.data.gen_batch_size = 8;
-  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
-  EXPECT_EQ(collect(rollout, 1).stats.groups_left, 5);
-  const Collected second = collect(rollout, 2);
-  EXPECT_EQ(rollout.calls, 1);
-  EXPECT_EQ(cursor_.selected(8), 8);
-  EXPECT_EQ(second.stats.gen_batches, 0);
-  EXPECT_EQ(second.stats.groups_carried, 3);
-  EXPECT_EQ(second.stats.groups_late, 2);
-  EXPECT_TRUE(cursor_.carry_over.groups.empty());
-  for (int64_t g = 0; g < 3; ++g) EXPECT_EQ(second.batch.groups[static_cast<size_t>(g)].problem, 3 + g);
-  EXPECT_EQ(collect(rollout, 3).stats.groups_carried, 0);
-}
-
-TEST_F(CollectTest, what_is_carried_reads_back_from_its_file_as_it_was) {
-  config_.rollout.carry_over = true;
-  config_.data.gen_batch_size = 8;
-  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
-  collect(rollout, 1);
-  const std::string file = (directory_ / kCarryOverFile).string(),
-                    text = carry_over_lines(cursor_.carry_over, data_, 1);
-  write_file(file, text);
-  const Batch back = read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size());
-  EXPECT_EQ(carry_over_lines(back, data_, 1), text);
-  EXPECT_EQ(back.groups[0].prompt, data_.prompt[4]);
-  const auto refused = [&](int64_t step, int64_t groups, int64_t vocabulary) {
-    EXPECT_THROW(read_carry_over(file, data_, step, groups, vocabulary), Error);
-  };
-  refused(2, 4, tokenizer_->vocab_size());
-  refused(1, 3, tokenizer_->vocab_size());
-  refused(1, 4, b_);
-  std::swap(data_.problems[4].id, data_.problems[0].id);  // other problems
-  refused(1, 4, tokenizer_->vocab_size());
-  EXPECT_EQ(carry_over_lines({}, data_, 1), "");
-}
-
-// The arrays, the text that is graded and the carried file alike.
-TEST_F(CollectTest, inserts_stand_beside_the_models_tokens_and_are_carried_with_them) {
-  config_.rollout.carry_over = true;
+// The arrays and the text that is graded alike.
+TEST_F(CollectTest, inserts_stand_beside_the_models_tokens) {
   config_.rollout.environment.kind = EnvironmentKind::calculator;
   config_.data.gen_batch_size = 8;
   ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
@@ -304,21 +139,6 @@ TEST_F(CollectTest, inserts_stand_beside_the_models_tokens_and_are_carried_with_
     EXPECT_EQ(made.text[i], o.sample == 0 ? "a" : "bb") << "what is graded is the model's";
   }
   EXPECT_EQ(made.batch.token_count(), 4 * (2 + 3 * 3));
-  const std::string file = (directory_ / kCarryOverFile).string(),
-                    text = carry_over_lines(cursor_.carry_over, data_, 1);
-  write_file(file, text);
-  const Batch back = read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size());
-  EXPECT_EQ(carry_over_lines(back, data_, 1), text);
-  EXPECT_EQ(back.responses[1].inserts, (std::vector<Insert>{{2, {a_, a_}, "a a"}}));
-  const Collected second = collect(rollout, 2);
-  ASSERT_EQ(second.stats.groups_carried, 4);
-  EXPECT_EQ(second.batch.responses[1].inserts, back.responses[1].inserts);
-  std::string other = text;
-  const std::string ids = str("\"token\": [", a_, ", ", a_, "], \"text\"");
-  ASSERT_NE(other.find(ids), std::string::npos);
-  other.replace(other.find(ids), ids.size(), "\"token\": [999], \"text\"");
-  write_file(file, other);
-  EXPECT_THROW(read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size()), Error);
 }
 
 TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {

@@ -1,9 +1,11 @@
-// How far a training has come in its problems.
+// How far a training has come in its problems, and which come next. Each epoch has all of them in a new order. Seed and
+// cursor alone decide, so a resumed run selects what an uninterrupted one would. Fed by train/collect.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "core/batch.h"
+#include "config/train_config.h"
 
 namespace ucas {
 
@@ -12,8 +14,14 @@ struct DataCursor {
   int64_t epoch = 0;
   int64_t index = 0;      // next position in epoch_order(seed, epoch)
   int64_t fruitless = 0;  // prompts generated since the last kept group
-  Batch carry_over = {};  // groups of the last step that nothing was trained on yet (rollout.carry_over)
   int64_t selected(int64_t problems) const { return epoch * problems + index; }  // prompts, since the run began
 };
+
+// Prompts that train.epochs passes over so many problems still hold; more than can be counted where train.steps says
+// how long the run is.
+int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor);
+
+// Of so many problems those of the next generation batch, across epochs. The last batch of a run may be smaller.
+std::vector<int64_t> next_problems(const TrainConfig& config, int64_t problems, DataCursor& cursor);
 
 }  // namespace ucas

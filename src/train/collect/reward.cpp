@@ -1,10 +1,8 @@
 #include "train/collect/reward.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "base/error.h"
-#include "base/process/machine.h"
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
 #include "sharding/shared_grading.h"
@@ -47,17 +45,10 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       command_(command),
       parts_(parse_reward_weights(config.reward.weights, config.reward.from_outside())),
       terms_(reward_terms(parts_)),
-      format_(format_of(config.reward)),
-      early_(usable_cores()) {}
+      format_(format_of(config.reward)) {}
 
-Rewards::~Rewards() = default;
-
-void Rewards::begin(const Problem& problem, const Key& key, EarlyGrading::Text text) {
-  early_.begin(graders_.for_source(problem.source), problem, key, std::move(text));
-}
-
-// Verdicts of all responses. What was begun is graded by the rank that began it, the rest by whom its number says.
-void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys) {
+// Verdicts of all responses.
+void Rewards::grade(std::span<const PaidGroup> groups) {
   std::vector<GradeItem> items;
   std::vector<Response*> places;
   for (const PaidGroup& group : groups) {
@@ -66,38 +57,8 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
       places.push_back(&group.response[i]);
     }
   }
-  std::vector<const GradedEarly*> begun(items.size());
-  for (size_t i = 0; i < std::min(keys.size(), items.size()); ++i) begun[i] = early_.find(keys[i]);
-  const std::vector<int64_t> by = keys.empty() ? graded_by(ranks_, items.size()) : graded_by_who_began(begun);
-  std::vector<Verdict> verdicts = gather_verdicts(ranks_, by, [&](std::span<const size_t> own) {
-    std::vector<GradeItem> rest;
-    for (const size_t i : own) {
-      if (begun[i] == nullptr) rest.push_back(items[i]);
-      if (begun[i] != nullptr && begun[i]->failure) std::rethrow_exception(begun[i]->failure);
-    }
-    std::vector<Verdict> graded = grade_all(graders_, rest), all;
-    auto next = graded.begin();
-    for (const size_t i : own) all.push_back(begun[i] != nullptr ? begun[i]->verdict : std::move(*next++));
-    return all;
-  });
+  std::vector<Verdict> verdicts = grade_shared(graders_, items, ranks_);
   for (size_t i = 0; i < verdicts.size(); ++i) places[i]->verdict = std::move(verdicts[i]);
-  early_.clear();
-}
-
-// All ranks say which responses they began, a character for each.
-std::vector<int64_t> Rewards::graded_by_who_began(std::span<const GradedEarly* const> begun) const {
-  std::vector<int64_t> by = graded_by(ranks_, begun.size());
-  if (ranks_.alone()) return by;
-  std::string mine(begun.size(), '0');
-  for (size_t i = 0; i < begun.size(); ++i)
-    if (begun[i] != nullptr) mine[i] = '1';
-  const std::vector<std::string> all = ranks_.all_gather("which responses are being graded", mine);
-  for (size_t r = all.size(); r-- > 0;) {
-    UCAS_CHECK(all[r].size() == by.size(), "expected the same responses on all ranks");
-    for (size_t i = 0; i < by.size(); ++i)
-      if (all[r][i] == '1') by[i] = static_cast<int64_t>(r);
-  }
-  return by;
 }
 
 std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
@@ -118,8 +79,8 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   return parse_rewards(ranks_.from_leader("rewards of the command", own), asks.size(), config_.reward.scorer());
 }
 
-void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {
-  grade(groups, keys);
+void Rewards::pay(std::span<const PaidGroup> groups) {
+  grade(groups);
   for (const PaidGroup& group : groups) {
     if (!group.problem.gold.empty()) continue;
     for (Response& o : group.response) o.verdict.reason = "the problem has no right answer to compare with";

@@ -31,22 +31,18 @@ class SlowGrader final : public Grader {
     return verdicts;
   }
   void classify(std::span<Verdict>) const override {}
-  bool is_slow() const override { return true; }
   mutable std::atomic<int64_t> asked{0};
 };
 
 class RewardsTest : public ::testing::Test {
  protected:
-  void pay(const std::vector<std::string>& texts, std::span<const Rewards::Key> keys = {}) {
+  void pay(const std::vector<std::string>& texts) {
     config_.reward.validate();
     Rewards rewards(config_, graders_, *ranks_, nullptr);
-    pay(rewards, texts, keys);
-  }
-  void pay(Rewards& rewards, const std::vector<std::string>& texts, std::span<const Rewards::Key> keys = {}) {
     paid_.assign(texts.size(), {});
     for (size_t i = 0; i < texts.size(); ++i) paid_[i].length = static_cast<int64_t>(texts[i].size());
     const PaidGroup group{problem_, texts, paid_};
-    rewards.pay({&group, 1}, keys);
+    rewards.pay({&group, 1});
   }
 
   Problem problem_{"p", "test", "", "question", "", {"a"}, {}};
@@ -99,34 +95,9 @@ TEST_F(RewardsTest, what_is_partly_right_is_paid_its_share_only_where_asked) {
   EXPECT_EQ(paid_[1].score, -0.5f);
 }
 
-TEST_F(RewardsTest, what_was_begun_while_others_were_sampled_is_graded_once_and_the_same) {
-  const auto slow = std::make_shared<SlowGrader>();
-  graders_.of["test"] = slow;
-  Rewards rewards(config_, graders_, *ranks_, nullptr);
-  const std::vector<std::string> texts = {"a", "b", "a", "c"};
-  std::vector<Rewards::Key> keys;
-  for (uint32_t i = 0; i < 4; ++i) keys.emplace_back(7, i);
-  for (size_t i = 0; i < 3; ++i) rewards.begin(problem_, keys[i], [&, i] { return texts[i]; });
-  pay(rewards, texts, keys);
-  EXPECT_EQ(slow->asked, 4);
-  EXPECT_EQ(paid_[0].score, 1.0f);
-  EXPECT_EQ(paid_[1].score, 0.0f);
-  EXPECT_EQ(paid_[2].score, 1.0f);
-  EXPECT_EQ(paid_[3].verdict.kind, VerdictKind::unequal);
-  // What it fails on is no wrong answer, wherever it failed.
-  rewards.begin(problem_, keys[0], [] { return "broken"; });
-  EXPECT_THROW(pay(rewards, {"broken"}, std::span(keys).first(1)), Error);
-}
-
-// Of several ranks another one may sample that response at the next step.
-TEST_F(RewardsTest, what_was_begun_and_not_asked_for_is_forgotten) {
-  Rewards rewards(config_, graders_, *ranks_, nullptr);
-  const Rewards::Key asked{7, 0}, aborted{8, 0};
-  for (const Rewards::Key& key : {asked, aborted}) rewards.begin(problem_, key, [] { return "a"; });
-  EXPECT_EQ(rewards.begun(aborted)->text, "a");
-  pay(rewards, {"a"}, std::span(&asked, 1));
-  EXPECT_EQ(paid_[0].score, 1.0f);
-  EXPECT_EQ(rewards.begun(aborted), nullptr);
+TEST_F(RewardsTest, a_grader_that_fails_has_given_no_wrong_answer) {
+  graders_.of["test"] = std::make_shared<SlowGrader>();
+  EXPECT_THROW(pay({"a", "broken"}), Error);
 }
 
 // What the responses of one prompt are paid, on each of several ranks.
@@ -134,23 +105,18 @@ struct PaidOnRanks {
   std::vector<std::vector<Response>> paid;
   std::vector<std::string> failed;
 };
-PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, const Graders& graders,
-                         const std::function<bool(int64_t rank, size_t i)>& begun) {
+PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, const Graders& graders) {
   const Problem problem{"p", "test", "", "question", "", {"a"}, {}};
   const TrainConfig config;
-  std::vector<Rewards::Key> keys;
-  for (size_t i = 0; i < texts.size(); ++i) keys.emplace_back(7, i);
   PaidOnRanks all{std::vector<std::vector<Response>>(static_cast<size_t>(size)),
                   std::vector<std::string>(static_cast<size_t>(size))};
   testing::ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
     Rewards rewards(config, graders, *ranks, nullptr);
-    for (size_t i = 0; i < texts.size(); ++i)
-      if (begun(ranks->rank(), i)) rewards.begin(problem, keys[i], [&, i] { return texts[i]; });
     std::vector<Response>& paid = all.paid[static_cast<size_t>(ranks->rank())];
     paid.resize(texts.size());
     const PaidGroup group{problem, texts, paid};
     try {
-      rewards.pay({&group, 1}, keys);
+      rewards.pay({&group, 1});
     } catch (const AgreedError& error) {
       all.failed[static_cast<size_t>(ranks->rank())] = error.what();
     }
@@ -170,13 +136,10 @@ TEST(rewards_of_ranks, each_response_is_graded_once_and_all_ranks_have_every_ver
   for (const std::shared_ptr<const Grader>& grader :
        {std::shared_ptr<const Grader>(slow), std::shared_ptr<const Grader>(std::make_shared<SameTextGrader>())}) {
     const Graders graders{.standard = grader, .of = {}};
-    const auto none = [](int64_t, size_t) { return false; };
-    const auto expected = verdicts_of(pay_on_ranks(1, texts, graders, none).paid[0]);
+    const auto expected = verdicts_of(pay_on_ranks(1, texts, graders).paid[0]);
     for (const int64_t size : {2, 3, 8}) {
       slow->asked = 0;
-      // Rank 1 began the first three, rank 0 the fourth.
-      const auto begun = [](int64_t rank, size_t i) { return rank == 1 ? i < 3 : rank == 0 && i == 3; };
-      for (const std::vector<Response>& paid : pay_on_ranks(size, texts, graders, begun).paid) {
+      for (const std::vector<Response>& paid : pay_on_ranks(size, texts, graders).paid) {
         EXPECT_EQ(verdicts_of(paid), expected) << size;
       }
       EXPECT_EQ(slow->asked, grader == slow ? std::ssize(texts) : 0) << size;
@@ -186,11 +149,8 @@ TEST(rewards_of_ranks, each_response_is_graded_once_and_all_ranks_have_every_ver
 
 TEST(rewards_of_ranks, a_grader_that_fails_on_one_ends_all_with_its_text) {
   const Graders graders{.standard = std::make_shared<SlowGrader>(), .of = {}};
-  for (const bool early : {false, true}) {
-    const auto said = pay_on_ranks(3, {"a", "broken", "a"}, graders,
-                                   [&](int64_t rank, size_t i) { return early && rank == 1 && i == 1; });
-    EXPECT_EQ(said.failed, std::vector<std::string>(3, "rank 1: no verdict"));
-  }
+  const auto said = pay_on_ranks(3, {"a", "broken", "a"}, graders);
+  EXPECT_EQ(said.failed, std::vector<std::string>(3, "rank 1: no verdict"));
 }
 
 TEST(rewards, weights_and_what_they_weigh_belong_together) {

@@ -1,13 +1,8 @@
 // What `ucas train` says before the first step.
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <cmath>
 
-#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "plan/step_time.h"
 #include "train/loop/start.h"
 
 namespace ucas {
@@ -64,7 +59,7 @@ void announce(const Training& t, int64_t total_steps) {
   }
   say("length", str(length_in_words(c, t.data.size(), total_steps),
                     t.state.step > 0 ? str("; ", t.state.step, " steps done") : ""));
-  say("memory, planned", t.planned.words);
+  if (!t.plan.words.empty()) say("memory, planned", t.plan.words);
   if (!t.validation.problems.empty()) {
     const int64_t every = c.train.test_freq;
     const std::string often = every == 1 ? "every step" : str("every ", every, " steps");
@@ -72,29 +67,6 @@ void announce(const Training& t, int64_t total_steps) {
     say("validation", every == 0 ? std::string("off (train.test_freq = 0)")
                                  : str(t.validation.size(), " problems, greedy", sampled, ", ", often));
   }
-}
-
-void say_plan_kept(const Training& t, const StepMeans& means) {
-  constexpr double kFrom = 5;  // seconds; the plan measures this machine for half a one
-  const auto steps = static_cast<double>(means.steps);
-  if (means.seconds < kFrom || t.config.device != "cpu" || t.served != nullptr || !t.ranks->leads()) return;
-  Device device = here_device(t.config.dtype, at::get_num_threads());
-  set_link(device, "", t.ranks->size());
-  const TimePlan plan = plan_time(t.config, t.planned.models, device, {means.prompt / steps, means.response / steps});
-  const double took = means.seconds / steps;
-  const double off = plan.step() / took - 1;
-  const std::string by = percent(std::fabs(off), 0);
-  log(str("time: a step took ", fixed(took, 3), " s, planned ", fixed(plan.step(), 3), " s (",
-          by == percent(0, 0) ? "as planned" : str("the plan is ", by, off > 0 ? " too high" : " too low"), ") for ",
-          fixed(means.prompt / steps, 0), " + ", fixed(means.response / steps, 0), " tokens in the mean"));
-}
-
-std::string out_of_memory_words(const PlannedRun& planned, const TrainConfig& config, const std::string& text) {
-  const auto less = static_cast<int64_t>(0.9 * static_cast<double>(planned.plan.peak()));
-  const std::string nearest = nearest_fitting(remedies(config, planned.models, less), less);
-  return str(text, "; at: ", activity().what, "; ", planned.words, "; ",
-             nearest.empty() ? "use a smaller model or shorter responses" : str("what takes less: ", nearest),
-             ", or end what else uses the GPU");
 }
 
 }  // namespace ucas

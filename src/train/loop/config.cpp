@@ -25,11 +25,6 @@ void RunConfig::fields(Fields& f) {
   f.field("stored_signals", stored_signals, Range{0, 1e9},
           "steps between stored per-token signals for `ucas advantages` and the report, first step included; 0 = off",
           Effect::bookkeeping);
-  f.field(
-      "track", track,
-      "trackers that follow the run as processes beside the training: tensorboard, wandb, mlflow, trackio; a failing "
-      "tracker does not stop the run",
-      Effect::bookkeeping);
   f.field("max_hours", max_hours, Range{0, 1e5}, "hours until the run saves and exits 75; 0 = no limit",
           Effect::bookkeeping);
   f.field("watchdog", watchdog, Range{0, 1e7},

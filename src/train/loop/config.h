@@ -23,10 +23,9 @@ struct RunConfig {
   int64_t stored_prompts = 2;    // per step, whose responses are kept for the report
   int64_t stored_responses = 4;  // kept of each
   int64_t stored_signals =
-      20;  // signals of every N-th step, and of the first, are kept (records/run/step_data.h); 0 = off
-  std::vector<std::string> track;  // trackers that follow the run (train/loop/trackers.h)
-  double max_hours = 0;            // 0 = no limit
-  double watchdog = 300;           // seconds without progress until it speaks (base/process/activity.h); 0 = never
+      20;                 // signals of every N-th step, and of the first, are kept (records/run/step_data.h); 0 = off
+  double max_hours = 0;   // 0 = no limit
+  double watchdog = 300;  // seconds without progress until it speaks (base/process/activity.h); 0 = never
   void fields(Fields& f);
 };
 

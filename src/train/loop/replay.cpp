@@ -107,17 +107,12 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
     const Group& group = kept.batch.groups[static_cast<size_t>(o.group)];
     if (!ask.problem.empty() && kept.problem[static_cast<size_t>(o.group)] != ask.problem) continue;
     if (ask.sample >= 0 && o.sample != ask.sample) continue;
-    if (group.step > 0) {
-      ++out.carried;
-      continue;
-    }
     jobs.push_back({.prompt = group.prompt,
                     .problem = static_cast<uint32_t>(group.problem),
                     .first_sample = static_cast<uint32_t>(o.sample),
                     .asked = &problems[static_cast<size_t>(o.group)]});
     rows.push_back(static_cast<int64_t>(i));
   }
-  if (jobs.empty() && out.carried > 0) return out;
   if (jobs.empty()) {
     throw Error(ErrorKind::usage, str("step ", out.step, " of ", path, " kept no such response; it has those to ",
                                       printable(join(kept.problem, ", "), 300)));

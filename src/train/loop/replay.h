@@ -27,7 +27,6 @@ struct Replay {
   int64_t step = 0;
   std::string weights;  // the directory that they came from
   std::vector<Replayed> responses;
-  int64_t carried = 0;  // left out: an earlier step sampled them, with other weights (rollout.carry_over)
 };
 
 // Errors: path where the run kept no signals of the step or not the weights before it (the message says which there

@@ -8,7 +8,6 @@
 
 #include "config/train_config.h"
 #include "model/limits.h"
-#include "plan/plan.h"
 #include "records/run/run_directory.h"
 #include "rollout/policy.h"
 #include "rollout/served_rollout.h"
@@ -16,22 +15,16 @@
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/collect/collect.h"
 #include "train/loop/python_advantage.h"
+#include "train/loop/run_plan.h"
 #include "train/optimizer/optimizer.h"
 #include "train/state/train_state.h"
 
 namespace ucas {
 
-// What a run was planned to take where it is, before anything was loaded.
-struct PlannedRun {
-  PlannedModels models;
-  MemoryPlan plan;
-  std::string words;  // the peak, and what there is
-};
-
 struct Training {
   TrainConfig config;
   std::shared_ptr<Ranks> ranks;
-  RunDirectory run;
+  RunDirectory run = {};
   Policy policy;
   std::unique_ptr<Rollouter> engine;   // samples here, where `rollout` does more than that
   ServedRollout* served = nullptr;     // the one of these two that asks servers, where there are rollout.servers
@@ -44,11 +37,9 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  TrainState state;        // with the fingerprint of this run
-  std::string prefetched;  // of the checkpoint (train/collect/prefetched_step.h)
-  Limits limits;           // of the machine, for the policy; measured again where a step beats them
-  int64_t limits_measured = 0;
-  PlannedRun planned;
+  TrainState state = {};  // with the fingerprint of this run
+  RunPlan plan = {};
+  Limits limits = {};  // of the machine, for the policy
 };
 
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
@@ -60,18 +51,6 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
 // "allow-over-plan" is open_training's.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
                          std::shared_ptr<Ranks> ranks = alone());
-
-// Of the steps that a run() made: sampling, scoring and updates, as the plan counts them.
-struct StepMeans {
-  int64_t steps = 0;
-  double seconds = 0, prompt = 0, response = 0;  // sums
-};
-// The plan beside what was measured, once a run has ended that took seconds; one line.
-void say_plan_kept(const Training& training, const StepMeans& means);
-
-// What is said where a GPU has no memory left: `text`, LibTorch's, and the nearest setting that takes a tenth less than
-// was planned.
-std::string out_of_memory_words(const PlannedRun& planned, const TrainConfig& config, const std::string& text);
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.
 void announce(const Training& training, int64_t total_steps);

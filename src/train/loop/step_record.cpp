@@ -69,7 +69,6 @@ std::string response_rows(const Collected& made, const Training& t, std::span<co
       lines += rollout_line({.step = step,
                              .sample = o.sample,
                              .tokens = o.length,
-                             .weights = group.weights,
                              .problem = problem.id,
                              .source = problem.source,
                              .prompt = problem.text,
@@ -153,7 +152,8 @@ Work StepRecord::work() const { return t_.policy.model->work(); }
 void StepRecord::set_shares(const MachineShare& share, const Work& before, double seconds) {
   const Work now = work();
   const auto set = [&](const Metric* of, double done, double limit) {
-    if (of != nullptr && done > 0 && limit > 0) metrics.set(*of, done / (seconds * limit));
+    // Above 1 the limit was measured while others worked here.
+    if (of != nullptr && done > 0 && done <= seconds * limit) metrics.set(*of, done / (seconds * limit));
   };
   set(share.operations, now.operations - before.operations, t_.limits.operations);
   set(share.bandwidth, now.bytes - before.bytes, t_.limits.bandwidth);
@@ -178,7 +178,14 @@ void StepRecord::collected(const Collected& made) {
   metrics.set(metric::timing_reward, made.stats.seconds_reward);
   set_shares({&metric::perf_mfu_rollout, &metric::perf_mbu_rollout}, work_, made.stats.seconds_gen);
   if (t_.served != nullptr) metrics.set(metric::rollout_retries, static_cast<double>(t_.served->tried_again()));
-  if (made.batch.groups.empty()) return;
+  if (context.step == 1) warn_of_unreadable(t_, made.stats);
+  if (made.batch.groups.empty()) {
+    warn(str("step ", context.step, ": none of ", made.stats.groups_generated, " groups had ",
+             t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
+    ++t_.state.empty_steps;
+    count_warning(Warning::empty_step);
+    return;
+  }
   sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();
   if (keeps_tokens()) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
@@ -188,15 +195,13 @@ void StepRecord::computed(const Batch& batch, const Advantages& computed) {
   record_batch(metrics, batch, computed.advantage, t_.config.rollout.response_length,
                t_.policy.model->config().vocab_size);
   metrics.add(computed.recording.metrics);
-  double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
+  double taught = 0;  // tokens
   for (const Response& o : batch.responses) {
-    if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
     if (!o.trained) continue;
     const auto advantage = std::span<const float>(computed.advantage).subspan(o.first, o.length);
     taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
   }
-  metrics.set(metric::train_taught_token_share,
-              taught / std::max(1.0, carried + metrics.get(metric::train_generated_tokens)));
+  metrics.set(metric::train_taught_token_share, taught / std::max(1.0, metrics.get(metric::train_generated_tokens)));
 }
 
 void StepRecord::updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm,
@@ -257,17 +262,6 @@ void warn_of_unreadable(const Training& t, const CollectStats& stats) {
   warn(str("step ", t.state.step, ": ",
            unreadable_in_words(share, stats.graded, texts, t.config.reward.grader, t.config.reward.setup().extract,
                                "--reward.extract")));
-}
-
-void hold_shares_to_limits(Training& t, StepMetrics& m) {
-  constexpr int64_t kMostMeasurements = 3;
-  if (!m.has_share_above_one()) return;
-  const Limits before = t.limits;
-  if (t.limits_measured++ < kMostMeasurements) {
-    const Limits now = measure_limits(*t.policy.model);
-    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
-  }
-  m.rescale_shares(t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
 }
 
 std::string share_words(const StepMetrics& m) {

@@ -88,8 +88,6 @@ class StepRecord {
 
 // Once, for the first step: a run whose answers are unparseable learns nothing, or an unwanted format.
 void warn_of_unreadable(const Training& training, const CollectStats& stats);
-// Where a step seems quicker than the machine, this was measured while others worked here: it is measured again.
-void hold_shares_to_limits(Training& training, StepMetrics& metrics);
 // "sampling 39 %, update 48 %"; "" where nothing is known.
 std::string share_words(const StepMetrics& metrics);
 

@@ -16,8 +16,6 @@
 #include "objective/loss/kl.h"
 #include "objective/loss/rollout_correction.h"
 #include "rollout/environment/environment.h"
-#include "rollout/shared_rollout.h"
-#include "train/collect/carry_over.h"
 #include "train/loop/step_record.h"
 #include "train/loop/validation.h"
 #include "train/optimizer/schedule.h"
@@ -119,11 +117,6 @@ Rollouter& let_environment_speak(Training& t) {
   return *t.rollout;
 }
 
-// With carry-over a step may need no sampling; on average it samples at least train_batch_size prompts.
-int64_t fewest_prompts_of_step(const TrainConfig& c) {
-  return c.rollout.carry_over ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
-}
-
 // Neighbouring prompts of the step with their responses.
 struct MiniBatch {
   const Group &first, &last;
@@ -164,12 +157,9 @@ Trainer::Trainer(Training& training)
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   t_.limits = measure_limits(*t_.policy.model);
-  const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
+  const int64_t prompts = t_.data.size() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
-  if (c.rollout.off_policy_steps > 0) {
-    prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
-  }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
@@ -177,84 +167,62 @@ Trainer::Trainer(Training& training)
   };
 }
 
-// One step of Sec. 2. An abandoned one leaves no trace.
-Trainer::Outcome Trainer::step() {
-  const int64_t number = t_.state.step + 1;
-  const uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(number) << 20);
-  StepRecord record(t_, {number, total_steps_, seed, t_.ranks.get()}, *observer_);
-  hand_over(&record);
+// Sec. 2: from prompts to new weights.
+Trainer::Outcome Trainer::step(StepRecord& record) {
   Collected made = collect(record);  // o_i ~ pi_old, R_i, and the prompts that are kept
   if (made.stopped) return Outcome::stopped;
   if (made.out_of_prompts) return Outcome::out_of_prompts;
-  if (number == 1) warn_of_unreadable(t_, made.stats);
-  if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
-    prefetched_.begin(collector_, number + 1, t_.state.cursor);
-  }
-  if (Batch& batch = made.batch; !batch.groups.empty()) {
-    batch.seed = seed;
-    read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
-    for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
-    const Advantages computed = compute_advantages(t_, batch, record);  // A_it
-    for (auto& auxiliary : t_.auxiliary_models) auxiliary->learn(batch, record.context, record.metrics);
-    update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
-    for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
-    record.store(made, computed, unstored_);
-  }
-  prefetched_.wait();
+  Batch& batch = made.batch;
+  if (batch.groups.empty()) return Outcome::done;
+  batch.seed = record.context.seed;
+  read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
+  const Advantages computed = compute_advantages(t_, batch, record);  // A_it
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->learn(batch, record.context, record.metrics);
+  update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
+  record.store(made, computed, unstored_);
+  return Outcome::done;
+}
+
+// A step with what is around it: servers before, validation and the log after. An abandoned one leaves no trace.
+Trainer::Outcome Trainer::recorded_step() {
+  const int64_t number = t_.state.step + 1;
+  const uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(number) << 20);
+  StepRecord record(t_, {number, total_steps_, seed, t_.ranks.get()}, *observer_);
+  hand_over(record);
+  if (const Outcome outcome = step(record); outcome != Outcome::done) return outcome;
   if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
-    hand_over(&record);
+    hand_over(record);
     validate(t_, record);
     t_.ranks->together("judging the validation", [&] {
       if (t_.ranks->leads()) judge(t_, record.metrics);
     });
   }
-  hold_shares_to_limits(t_, record.metrics);
   record.write();
-  note(record.metrics);
   shares_ = share_words(record.metrics);
   return Outcome::done;
 }
 
-void Trainer::note(const StepMetrics& m) {
-  if (!std::isfinite(m.get(metric::response_length.mean))) return;
-  double seconds = m.get(metric::timing_step);
-  for (const Metric* beside : {&metric::timing_testing, &metric::timing_reward, &metric::timing_hand_over}) {
-    if (const double apart = m.get(*beside); std::isfinite(apart)) seconds -= apart;
-  }
-  ++means_.steps;
-  means_.seconds += seconds;
-  means_.prompt += m.get(metric::prompt_length.mean);
-  means_.response += m.get(metric::response_length.mean);
-}
-
 // Where servers sample: they get the weights of now, unless they have them.
-void Trainer::hand_over(StepRecord* record) {
+void Trainer::hand_over(StepRecord& record) {
   if (t_.served == nullptr || synced_ == t_.state.step) return;
-  const double began = now_seconds();
-  observer_->phase("handing over");
-  t_.optimizer->with_masters([&](const MasterValues& values) {
-    t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
-  });
-  t_.ranks->barrier("handing weights over");
+  {
+    auto clock = record.time(metric::timing_hand_over, "handing over");
+    t_.optimizer->with_masters([&](const MasterValues& values) {
+      t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files(), values);
+    });
+    t_.ranks->barrier("handing weights over");
+  }
   synced_ = t_.state.step;
-  record->metrics.set(metric::timing_hand_over, now_seconds() - began);
-  record->metrics.set(metric::rollout_weight_sync_diff, t_.served->known_difference());
+  record.metrics.set(metric::rollout_weight_sync_diff, t_.served->known_difference());
 }
 
 // Moves the run's place in its problems, unless the step is abandoned.
 Collected Trainer::collect(StepRecord& record) {
   observer_->phase("generating");
   DataCursor cursor = t_.state.cursor;
-  Collected made;
-  int64_t weights = record.context.step - 1;  // the step whose update made those that drew the responses
-  if (const int64_t step = record.context.step; prefetched_.has(step)) {
-    PrefetchedStep::Step sampled = prefetched_.take(collector_, cursor);
-    made = std::move(sampled.made);
-    cursor = sampled.cursor;
-    weights = step - 2;
-  } else {
-    made = collector_.collect(step, cursor);
-  }
+  Collected made = collector_.collect(record.context.step, cursor);
   if (made.stopped) return made;
   if (made.out_of_prompts) {
     log(str("the passes over the problems ended with ", made.stats.groups_kept, " of data.train_batch_size = ",
@@ -263,17 +231,7 @@ Collected Trainer::collect(StepRecord& record) {
   }
   t_.state.cursor = cursor;
   t_.state.step = record.context.step;
-  if (made.batch.groups.empty()) {
-    warn(str("step ", t_.state.step, ": none of ", made.stats.groups_generated, " groups had ",
-             t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
-    ++t_.state.empty_steps;
-    ucas::count_warning(Warning::empty_step);
-  }
   record.collected(made);
-  if (t_.served != nullptr) {
-    record.metrics.set(metric::rollout_weights, static_cast<double>(weights));
-    for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
-  }
   return made;
 }
 
@@ -285,8 +243,6 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
   const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
-  // What an earlier step sampled is off policy from the first mini-batch on.
-  const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
   std::vector<LossMetrics> losses;
   double norms = 0;
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
@@ -303,7 +259,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .seed = record.context.seed + losses.size(),
                                                   .step_mark = step_mark,
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
-                                                  .on_policy = fresh && losses.empty(),
+                                                  .on_policy = losses.empty(),
                                                   .among = {.ranks = t_.ranks.get(),
                                                             .reduce = c.update.reduce,
                                                             .shard = c.update.shard,
@@ -347,15 +303,9 @@ void Trainer::save(bool needed) {
   observer_->phase("saving");
   t_.state.auxiliary_models.clear();
   for (auto& auxiliary : t_.auxiliary_models) t_.state.auxiliary_models[auxiliary->name()] = auxiliary->state();
-  StateFiles more;
-  if (t_.run.writes()) {
-    const std::string carried_over = carry_over_lines(t_.state.cursor.carry_over, t_.data, t_.state.step);
-    if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
-    if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
-  }
   failed_saves_.attempt(needed, *t_.ranks, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.auxiliary_models, t_.state.json(),
-                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
+                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step);
     if (t_.run.writes()) t_.run.note_saved();
   });
 }
@@ -364,7 +314,7 @@ void Trainer::save(bool needed) {
 Trainer::Outcome Trainer::saved_step() {
   const int64_t before = t_.state.step;
   try {
-    return step();
+    return recorded_step();
   } catch (const Error& failure) {
     if (t_.served == nullptr || failure.kind() != ErrorKind::server || !t_.ranks->alone() || t_.state.step != before)
       throw;
@@ -400,7 +350,7 @@ int Trainer::run(TrainObserver& outside) {
              {.validate = first && c.test_freq > 0 && c.val_before_train, .last = finished(), .stop = should_stop()});
   if (next.validate) {
     StepRecord before(t_, {0, total_steps_, 0}, observer);
-    hand_over(&before);
+    hand_over(before);
     validate(t_, before);
     t_.ranks->together("judging the validation", [&] {  // a name that is none is refused now
       if (t_.ranks->leads() && !c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);
@@ -431,10 +381,9 @@ int Trainer::run(TrainObserver& outside) {
 // What a run that ends says of itself, also one that was told to stop.
 void Trainer::say_end() const {
   say_best(t_);
-  const at::Device device = t_.policy.model->device();
+  const at::Device device = t_.plan.device;
   const double peak = device.is_cpu() ? peak_resident_gb() * 0x1p30 : static_cast<double>(peak_memory(device));
-  log(str("memory: peak ", human_bytes(peak), ", planned ", human_bytes(static_cast<double>(t_.planned.plan.peak()))));
-  say_plan_kept(t_, means_);
+  log(str("memory: peak ", human_bytes(peak), ", planned ", human_bytes(static_cast<double>(t_.plan.memory))));
   if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
 }
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "core/observer.h"
 #include "sharding/agreement.h"
-#include "train/collect/prefetched_step.h"
 #include "train/loop/start.h"
 #include "train/loop/step_record.h"
 #include "train/state/checkpoint.h"
@@ -24,11 +23,11 @@ class Trainer {
 
  private:
   enum class Outcome { done, stopped, out_of_prompts };
-  Outcome step();
+  Outcome step(StepRecord& record);
+  Outcome recorded_step();
   Outcome saved_step();
   [[noreturn]] void save_failed_step(const Error& failure);
-  void hand_over(StepRecord* record);
-  void note(const StepMetrics& metrics);
+  void hand_over(StepRecord& record);
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   Decision decide(const char* what, Decision mine);
@@ -40,9 +39,7 @@ class Trainer {
   Training& t_;
   Rewards rewards_;
   Collector collector_;
-  PrefetchedStep prefetched_;  // where rollout.off_policy_steps is 1; in one process
-  StepMeans means_;            // of the steps of this run()
-  int64_t total_steps_ = 0;    // at most, where dynamic sampling decides how many the passes give
+  int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
   int64_t saved_at_ = -1;
   int64_t synced_ = -1;  // the step whose weights the servers have
   UnstoredSteps unstored_;

@@ -120,26 +120,6 @@ TEST(trainer_of_ranks, the_responses_are_those_of_one_process) {
   EXPECT_EQ(read_file(RunDirectory::watch(tiny.out("two")).rollout_file(1), 1 << 20), one);
 }
 
-// Which groups others found is heard sooner or later, and decides no bit.
-TEST(trainer_of_ranks, early_stopping_gives_the_weights_of_ranks_that_sample_all) {
-  const TinyTraining tiny;
-  for (const int64_t size : {2, 3}) {
-    for (const char* slots : {"rollout.max_slots = 4\n", "rollout.max_slots = 100\n"}) {
-      const std::string few = str("data.train_batch_size = 3\ndata.gen_batch_size = 12\ntrain.steps = 2\n",
-                                  "objective.keep_mixed_groups = true\nobjective.keep_metric = \"reward\"\n", slots);
-      const std::string name = str(size, slots);
-      const std::vector<std::string> all = train_on_ranks(tiny, size, few, tiny.out(name + "all"));
-      const auto early = train_on_ranks(tiny, size, few + "rollout.stop_early = true\n", tiny.out(name + "early"));
-      EXPECT_EQ(early, all) << name;
-      std::vector<std::string> remarks;
-      const StepTable steps = read_steps(path_join(tiny.out(name + "early"), "steps.jsonl"), remarks);
-      EXPECT_LT(steps.last(metric::train_groups_generated.key), 9) << name;
-      EXPECT_EQ(steps.last(metric::train_groups_kept.key), 3) << name;
-      EXPECT_GE(steps.last(metric::perf_aborted_tokens.key), 0) << name;
-    }
-  }
-}
-
 TEST(trainer_of_ranks, ranks_with_other_options_are_refused_before_a_directory_is_made) {
   const TinyTraining tiny;
   try {

@@ -55,50 +55,6 @@ TEST(trainer, the_same_config_gives_the_same_weights_and_the_same_log) {
   EXPECT_NE(result_of(tiny.out("a")).weights, result_of(tiny.out("c")).weights);
 }
 
-// Groups pass whose responses differ in length: most do. Of 12 a batch 3 are trained on.
-constexpr const char* kFewOfMany = R"(
-data.train_batch_size = 3
-data.gen_batch_size = 12
-objective.keep_mixed_groups = true
-objective.keep_metric = "reward"
-train.save_freq = 1
-train.keep = 10
-)";
-
-TEST(trainer, early_stopping_gives_the_weights_of_a_run_that_samples_all) {
-  const TinyTraining tiny;
-  train(tiny.config(kFewOfMany), tiny.out("all"));
-  const std::string few = str(kFewOfMany, "rollout.stop_early = true\n");
-  train(tiny.config(few), tiny.out("early"));
-  const StepTable all = steps_of(tiny.out("all")), early = steps_of(tiny.out("early"));
-  for (int64_t step = 1; step <= 3; ++step) {
-    EXPECT_EQ(weights_at(tiny.out("early"), step), weights_at(tiny.out("all"), step)) << step;
-  }
-  for (const char* same :
-       {metric::actor_grad_norm.key, metric::train_groups_trained.key, metric::response_length.mean.key}) {
-    EXPECT_EQ(*early.find(same), *all.find(same)) << same;
-  }
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ((*all.find(metric::train_groups_generated.key))[i], 12);
-    EXPECT_LT((*early.find(metric::train_groups_generated.key))[i], 9);
-    EXPECT_EQ((*early.find(metric::train_groups_kept.key))[i], 3);
-  }
-  EXPECT_EQ(all.find(metric::perf_aborted_tokens.key), nullptr);
-  // Where few are sampled at once, few are aborted; nothing else changes.
-  for (const char* more : {"threads = 2\nrollout.max_slots = 5\n", "rollout.max_slots = 48\n"}) {
-    train(tiny.config(few + more), tiny.out(more));
-    EXPECT_EQ(result_of(tiny.out(more)), result_of(tiny.out("early"))) << more;
-    const StepTable steps = steps_of(tiny.out(more));
-    for (size_t i = 0; i < 3; ++i) {
-      const double sampled =
-          (*steps.find(metric::train_generated_tokens.key))[i] + (*steps.find(metric::perf_aborted_tokens.key))[i];
-      const double of_all = (*all.find(metric::train_generated_tokens.key))[i];
-      EXPECT_LE(sampled, of_all) << more << "; with a slot for each response the longest end together";
-      EXPECT_EQ(sampled < of_all, more[0] == 't') << more;
-    }
-  }
-}
-
 TEST(trainer, a_run_that_goes_on_equals_one_that_was_never_stopped) {
   const TinyTraining tiny;
   for (const char* method : {"grpo", "ppo", "prime"}) {
@@ -110,20 +66,6 @@ TEST(trainer, a_run_that_goes_on_equals_one_that_was_never_stopped) {
     EXPECT_EQ(again.state.step, 2);
     EXPECT_EQ(train(again), kDone);
     EXPECT_EQ(result_of(whole), result_of(parts)) << method;
-  }
-}
-
-TEST(trainer, a_run_that_stops_early_goes_on_as_if_it_had_not_ended) {
-  const TinyTraining tiny;
-  for (const char* carried : {"rollout.carry_over = false\n", "rollout.carry_over = true\n"}) {
-    const std::string few = str(kFewOfMany, "rollout.stop_early = true\n", carried),
-                      whole = tiny.out(str("whole", carried));
-    const std::string parts = tiny.out(str("parts", carried));
-    train(tiny.config(few + "train.steps = 4"), whole);
-    train(tiny.config(few + "train.steps = 2"), parts);
-    Training again = resume_training(parts, {{"train.steps", int64_t{4}, "test"}});
-    EXPECT_EQ(train(again), kDone);
-    EXPECT_EQ(result_of(whole), result_of(parts)) << carried;
   }
 }
 

@@ -9,7 +9,6 @@
 #include "base/terminal/log.h"
 #include "evaluate/engine/evaluator.h"
 #include "rollout/policy.h"
-#include "sharding/shared_grading.h"
 
 namespace ucas {
 
@@ -36,9 +35,6 @@ void validate(const Training& t, StepRecord& record) {
   eval.bootstrap_draws = 0;
   eval.stored_responses = 0;
   input.scored = t.ranks->leads();
-  if (!t.ranks->alone()) {
-    input.grade = [&](std::span<const GradeItem> items) { return grade_shared(t.graders, items, *t.ranks); };
-  }
   EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
   if (!input.scored) return;
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);

@@ -56,36 +56,25 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  // A step that carry-over groups fill samples nothing, and has no shares of it.
-  auto of_sampled = [&](const Metric& metric, double value) {
-    if (s.gen_batches > 0) m.set(metric, value);
-  };
-  of_sampled(metric::train_accuracy, s.correct_share);
+  m.set(metric::train_accuracy, s.correct_share);
   m.set(metric::train_num_gen_batches, static_cast<double>(s.gen_batches));
   m.set(metric::train_groups_generated, static_cast<double>(s.groups_generated));
   m.set(metric::train_groups_kept, static_cast<double>(s.groups_kept));
   m.set(metric::train_groups_trained, static_cast<double>(s.groups_trained));
-  of_sampled(metric::train_solve_all, share(s.solve_all, s.groups_generated));
-  of_sampled(metric::train_solve_none, share(s.solve_none, s.groups_generated));
+  m.set(metric::train_solve_all, share(s.solve_all, s.groups_generated));
+  m.set(metric::train_solve_none, share(s.solve_none, s.groups_generated));
   // A group of one has one verdict, and may have a gradient all the same: it does not count as dead.
   if (s.responses != s.groups_generated) {
-    of_sampled(metric::train_dead_groups, share(s.solve_all + s.solve_none, s.groups_generated));
+    m.set(metric::train_dead_groups, share(s.solve_all + s.solve_none, s.groups_generated));
   }
-  of_sampled(metric::train_truncated_share, share(s.truncated, s.responses));
+  m.set(metric::train_truncated_share, share(s.truncated, s.responses));
   m.set(metric::train_generated_tokens, static_cast<double>(s.generated_tokens));
-  if (s.stop_early) of_sampled(metric::perf_aborted_tokens, static_cast<double>(s.aborted_tokens));
   if (s.multi_turn) {
-    of_sampled(metric::rollout_turns_mean, share(s.responses + s.inserts, s.responses));
-    of_sampled(metric::rollout_inserted_tokens_mean, share(s.inserted_tokens, s.responses));
-  }
-  // Of rollout.carry_over = true alone: nothing is left over else.
-  if (s.groups_carried + s.groups_left + s.groups_late > 0) {
-    m.set(metric::train_groups_carried, static_cast<double>(s.groups_carried));
-    m.set(metric::train_groups_left, static_cast<double>(s.groups_left));
-    m.set(metric::train_groups_late, static_cast<double>(s.groups_late));
+    m.set(metric::rollout_turns_mean, share(s.responses + s.inserts, s.responses));
+    m.set(metric::rollout_inserted_tokens_mean, share(s.inserted_tokens, s.responses));
   }
   for (int kind = 0; kind < 4; ++kind) {
-    of_sampled(share_of(static_cast<VerdictKind>(kind)), share(s.verdicts[kind], s.graded));
+    m.set(share_of(static_cast<VerdictKind>(kind)), share(s.verdicts[kind], s.graded));
   }
 }
 
@@ -180,29 +169,7 @@ double status_gb(const std::string& key) {
   }
   return 0;
 }
-constexpr const Metric* kMachineShares[] = {&metric::perf_mfu_rollout, &metric::perf_mfu_actor_infer,
-                                            &metric::perf_mfu_actor};
-constexpr const Metric* kMemoryShares[] = {&metric::perf_mbu_rollout};
-bool is_among(std::span<const Metric* const> metrics, std::string_view name) {
-  return std::ranges::any_of(metrics, [&](const Metric* metric) { return name == metric->key; });
-}
 }  // namespace
-
-bool StepMetrics::has_share_above_one() const {
-  return std::ranges::any_of(values_, [](const auto& row) {
-    return row.second > 1 && (is_among(kMachineShares, row.first) || is_among(kMemoryShares, row.first));
-  });
-}
-
-void StepMetrics::rescale_shares(double operations, double bandwidth) {
-  for (auto& [name, value] : values_) {
-    if (is_among(kMachineShares, name)) value /= operations;
-    if (is_among(kMemoryShares, name)) value /= bandwidth;
-  }
-  std::erase_if(values_, [](const auto& row) {
-    return row.second > 1 && (is_among(kMachineShares, row.first) || is_among(kMemoryShares, row.first));
-  });
-}
 
 double resident_gb() { return status_gb("VmRSS:"); }
 

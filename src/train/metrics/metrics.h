@@ -33,10 +33,6 @@ class StepMetrics {
   StepRow values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
   std::string json() const { return step_line(values_); }
-  // Shares of the machine's GEMMs and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
-  // limits that are so many times what they were taken for. One that is above 1 still is left out.
-  bool has_share_above_one() const;
-  void rescale_shares(double operations, double bandwidth);
 
  private:
   void put(const std::string& name, double value);

@@ -63,20 +63,5 @@ TEST(step_metrics, the_peak_is_of_what_came_since_it_was_begun) {
   EXPECT_LT(peak_resident_gb(), before + 0.35);
 }
 
-TEST(step_metrics, no_share_of_the_machine_is_above_one) {
-  StepMetrics m;
-  m.set(metric::perf_mfu_rollout, 2.4);
-  m.set(metric::perf_mfu_actor, 0.8);
-  m.set(metric::perf_mbu_rollout, 1.5);
-  m.set(metric::critic_score.mean, 3);
-  EXPECT_TRUE(m.has_share_above_one());
-  m.rescale_shares(4, 1);  // measured again: four times the products, no quicker memory
-  EXPECT_DOUBLE_EQ(m.get(metric::perf_mfu_rollout), 0.6);
-  EXPECT_DOUBLE_EQ(m.get(metric::perf_mfu_actor), 0.2);
-  EXPECT_TRUE(std::isnan(m.get(metric::perf_mbu_rollout))) << "left out";
-  EXPECT_DOUBLE_EQ(m.get(metric::critic_score.mean), 3);
-  EXPECT_FALSE(m.has_share_above_one());
-}
-
 }  // namespace
 }  // namespace ucas

@@ -31,20 +31,11 @@ void SftConfig::fields(Fields& f) {
   f.field("max_length", max_length, Range{2, 1e7},
           "maximum sequence length in tokens; longer sequences are dropped and counted");
   f.field("seed", seed, Range{0}, "random seed of the example order, and of initial weights with --init");
-  f.field("phase_end_loss", phase_end_loss, Range{0, 1e3},
-          "running loss that ends a phase early, except the last phase; 0 = never");
   f.field("save_freq", save_freq, Range{0, 1e9},
           "updates between checkpoints in OUT.run, removed when OUT is complete; the same command resumes; 0 = none",
           Effect::bookkeeping);
   f.choice("bad_rows", bad_rows, kBadRowsHelp, Effect::place);
   f.field("append_eos", append_eos, "train on an end token after each response");
-  f.choice(
-      "reduce", reduce, {"sum", "micro"},
-      "gradient reduction: sum, or micro = micro-batch by micro-batch in their order, bit-identical for any number "
-      "of ranks");
-  f.choice("shard", shard, {"moments", "gradients"},
-           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
-           "every pass instead of every update");
   f.section("optimizer", optimizer);
 }
 

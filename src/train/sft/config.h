@@ -8,7 +8,6 @@
 #include "base/text/fields.h"
 #include "core/optimizer_config.h"
 #include "data/rows/jsonl.h"
-#include "train/update/config.h"
 
 namespace ucas {
 
@@ -29,10 +28,7 @@ struct SftConfig {
   int64_t seed = 0;
   int64_t save_freq = 100;  // updates between checkpoints; 0 = none
   BadRows bad_rows = BadRows::stop;
-  double phase_end_loss = 0;  // a phase before the last ends once its running loss is below; 0 = never
   bool append_eos = true;
-  Reduce reduce = Reduce::sum;  // as update.reduce and update.shard of a training
-  Shard shard = Shard::moments;
   SftOptimizer optimizer;
 
   void fields(Fields& f);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -23,13 +22,10 @@
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
 #include "model/stored.h"
-#include "sharding/agreement.h"
-#include "sharding/gradient_schedule.h"
 #include "text/stop_texts.h"
 #include "train/optimizer/schedule.h"
 #include "train/sft/sft_run.h"
 #include "train/signals/balanced_pack.h"
-#include "train/signals/logprobs.h"
 #include "train/update/self_check.h"
 
 namespace ucas {
@@ -96,46 +92,17 @@ double micro_loss(Model& model, std::span<const SftExample* const> examples, int
   return loss.item<double>();
 }
 
-using Examples = std::vector<const SftExample*>;
-
-// In order, as many as fit. Of several ranks, and by micro-batches, equally much work in each, as in a training.
-std::vector<Examples> micro_batches_of(Model& model, const Examples& batch, int64_t max_tokens, const Among& among) {
-  std::vector<Examples> micros;
-  if (!among.several() && among.reduce == Reduce::sum) {
-    std::vector<int64_t> lengths;
-    for (const SftExample* e : batch) lengths.push_back(static_cast<int64_t>(e->prompt.size() + e->response.size()));
-    for (const MicroBatch& micro : pack(lengths, max_tokens)) {
-      micros.emplace_back(batch.begin() + micro.first, batch.begin() + micro.last);
-    }
-    return micros;
-  }
-  Batch whole;
-  for (const SftExample* e : batch) {
-    const auto index = std::ssize(whole.responses);
-    whole.groups.push_back({.problem = index, .first = index, .count = 1, .prompt = e->prompt});
-    Response& o = whole.responses.emplace_back();
-    o.first = std::ssize(whole.token);
-    o.length = std::ssize(e->response);
-    o.group = index;
-    whole.token.insert(whole.token.end(), e->response.begin(), e->response.end());
-  }
-  for (const std::vector<int64_t>& some :
-       micro_batches(model, whole, indices(0, std::ssize(batch)), max_tokens, among)) {
-    Examples& micro = micros.emplace_back();
-    for (const int64_t index : some) micro.push_back(batch[static_cast<size_t>(index)]);
-  }
-  return micros;
-}
-
-BatchLoss batch_gradient(Model& model, const Examples& batch, int64_t max_tokens, const Among& among) {
+// Micro-batches hold as many examples as fit, in order.
+BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& batch, int64_t max_tokens) {
   BatchLoss result;
-  for (const SftExample* e : batch) result.tokens += static_cast<int64_t>(e->response.size());
-  const std::vector<Examples> micros = micro_batches_of(model, batch, max_tokens, among);
-  const auto schedule = make_schedule(among, model, model.trainable(), {&result.loss, 1});
-  schedule->learn(std::ssize(micros), [&](int64_t micro) {
-    result.loss += micro_loss(model, micros[static_cast<size_t>(micro)], result.tokens);
-  });
-  schedule->finish();
+  std::vector<int64_t> lengths;
+  for (const SftExample* e : batch) {
+    result.tokens += static_cast<int64_t>(e->response.size());
+    lengths.push_back(static_cast<int64_t>(e->prompt.size() + e->response.size()));
+  }
+  for (const MicroBatch& micro : pack(lengths, max_tokens)) {
+    result.loss += micro_loss(model, std::span(batch).subspan(micro.first, micro.last - micro.first), result.tokens);
+  }
   return result;
 }
 
@@ -167,25 +134,6 @@ class Batches {
 
 double mean(const std::deque<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(std::max<size_t>(1, values.size()));
-}
-
-// Who keeps which moments and gradients, among several ranks.
-Placement placement_of(const Ranks* ranks) {
-  return ranks == nullptr ? Placement{} : Placement{.rank = ranks->rank(), .ranks = ranks->size()};
-}
-
-Among share_update(Optimizer& optimizer, Model& model, const SftConfig& config, Ranks* ranks) {
-  Among among{.ranks = ranks, .reduce = config.reduce, .shard = config.shard};
-  if (!among.several()) return among;
-  const bool by_owner = config.shard == Shard::gradients || config.reduce == Reduce::micro;
-  optimizer.shard_over(*ranks, by_owner ? Shard::gradients : Shard::moments, model.bf16_copies());
-  among.owners = optimizer.owners();
-  return among;
-}
-
-void say_low(const SftPhase& phase, double loss, double bound, int64_t updates, const SftPhase& next) {
-  log(str("sft: ", printable(phase.name), ": loss ", fixed(loss, 4), " is below ", bound, " after ", updates, " of ",
-          phase.steps, " updates, on to ", printable(next.name)));
 }
 
 // --- output -----------------------------------------------------------------------------------------------------
@@ -237,14 +185,6 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
                                         "tokenizer_config.json, or give --append_eos false"));
 }
 
-// What must be the same on all ranks.
-std::vector<std::string> lines_of_ranks(const std::string& fingerprint, const std::string& out) {
-  std::vector<std::string> lines = {str("out = ", out)};
-  for (std::string& line : split(fingerprint, '\n'))
-    if (!line.empty() && !line.starts_with("threads = ")) lines.push_back(std::move(line));
-  return lines;
-}
-
 }  // namespace
 
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
@@ -280,33 +220,25 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 }
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper,
-                    const std::function<void(int64_t progress)>& on_begin, Ranks* ranks,
-                    const std::function<void(const Optimizer&)>& on_end) {
-  SftResult result;
+                    const std::function<void(const SftStep&)>& on_step, SftRun* run,
+                    const std::function<void(int64_t done)>& on_begin) {
+  int64_t planned = 0;
   for (const SftPhase& phase : phases) {
     if (phase.examples.empty()) throw Error(ErrorKind::empty, str(printable(phase.name), ": no examples"));
-    result.planned += phase.steps;
+    planned += phase.steps;
   }
   double began = now_seconds();
-  Optimizer optimizer(model.trainable(), config.optimizer, Optimizer::Path::by_device, placement_of(ranks));
-  const Among among = share_update(optimizer, model, config, ranks);
+  Optimizer optimizer(model.trainable(), config.optimizer);
   SftProgress at;
-  if (keeper != nullptr) keeper->begin(optimizer, at);
-  const auto planned_before = [&](int64_t phase) {
-    return std::accumulate(phases.begin(), phases.begin() + phase, int64_t{0},
-                           [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
-  };
-  if (on_begin) on_begin(planned_before(at.phase) + at.update);
+  if (run != nullptr) run->begin(optimizer, at);
+  if (on_begin) on_begin(at.result.steps);
   const auto last = static_cast<int64_t>(phases.size()) - 1;
   for (; at.phase <= last; at.recent.clear()) {
     const SftPhase& phase = phases[static_cast<size_t>(at.phase)];
-    const int64_t start = planned_before(at.phase);  // where the phase stands in the plan
     Batches batches(phase, at.phase, config, at.update);
-    bool low = false;
-    while (at.update < phase.steps && !low) {
-      BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens, among);
-      double lr = update_lr(config.optimizer, start + at.update, result.planned);
+    while (at.update < phase.steps) {
+      BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
+      double lr = update_lr(config.optimizer, at.result.steps, planned);
       StepResult update = optimizer.step(lr);
       model.refresh();
       at.result.tokens += batch.tokens;
@@ -314,79 +246,50 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
       at.recent.push_back(batch.loss);
       if (at.recent.size() > kLossWindow) at.recent.pop_front();
       ++at.update;
-      if (on_step) {
-        on_step({at.result.steps, start + at.update, result.planned, at.phase, batch.loss, lr, update.grad_norm,
-                 batch.tokens, update.applied});
-      }
+      if (on_step) on_step({at.result.steps, at.phase, batch.loss, lr, update.grad_norm, batch.tokens, update.applied});
       at.skipped.note(update.applied, str("update ", at.result.steps), "the gradient",
                       str("lower optimizer.lr or check the data (loss ", batch.loss, ")"));
       at.result.skipped = at.skipped.total;
-      low = at.phase < last && at.update < phase.steps && at.recent.size() == kLossWindow &&
-            mean(at.recent) < config.phase_end_loss;
-      if (low) {
-        say_low(phase, mean(at.recent), config.phase_end_loss, at.update, phases[static_cast<size_t>(at.phase) + 1]);
-        at.update = phase.steps;
-      }
-      if (keeper != nullptr) keeper->after_update(optimizer, at);
+      if (run != nullptr) run->after_update(optimizer, at);
     }
     if (at.phase == last) break;
     ++at.phase;
     at.update = 0;
   }
-  if (on_end) on_end(optimizer);
-  at.result.planned = result.planned;
   at.result.last_loss = mean(at.recent);
   at.result.seconds = now_seconds() - began;
   return at.result;
 }
 
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
-                  TrainObserver& observer, std::shared_ptr<Ranks> ranks) {
-  const bool leads = ranks->leads();
-  const std::vector<SftPhase> phases = ranks->together("reading the examples", [&] {
-    config.validate();
-    if (leads) check_output(out);
-    require_sound_gpu(model);
-    return read_phases(config, tokenizer, end_token(model, tokenizer, config.append_eos));
-  });
+                  TrainObserver& observer) {
+  config.validate();
+  check_output(out);
+  require_sound_gpu(model);
+  const std::vector<SftPhase> phases = read_phases(config, tokenizer, end_token(model, tokenizer, config.append_eos));
   int64_t planned = 0;
   for (const SftPhase& phase : phases) {
     planned += phase.steps;
     log(str("sft: ", printable(phase.name, 400), ": ", grouped(static_cast<int64_t>(phase.examples.size())),
             " examples, ", grouped(phase.steps), " updates of ", config.batch_size));
   }
-  std::string fingerprint;
-  if (config.save_freq > 0 || !ranks->alone()) fingerprint = sft_fingerprint(model, config, phases);
-  if (!ranks->alone()) require_same(*ranks, "comparing the ranks' fine-tunings", lines_of_ranks(fingerprint, out));
-  std::optional<OutputDirectory> partial;
-  ranks->together("creating the output", [&] {
-    if (leads) partial.emplace(out);
-  });
+  OutputDirectory partial(out);
   std::optional<SftRun> run;
-  if (config.save_freq > 0) run.emplace(sft_run_path(out), model, config, fingerprint, *ranks);
+  if (config.save_freq > 0) run.emplace(sft_run_path(out), model, config, sft_fingerprint(model, config, phases));
   std::string lines;  // without a run: those of sft.jsonl
   SftResult result = train_sft(
       model, phases, config,
       [&](const SftStep& s) {
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
-        observer.step(s.progress, shown(s), nullptr);
+        observer.step(s.step, shown(s), nullptr);
       },
-      run ? &*run : nullptr, [&](int64_t progress) { observer.begin({"sft", out, progress, planned, 0, 0, true}); },
-      ranks.get(),
-      [&](const Optimizer& optimizer) {
-        ranks->together("writing the weights", [&] {
-          optimizer.with_masters(
-              [&](const MasterValues& values) { save_model(model, partial->path(), tokenizer.directory(), values); });
-        });
-      });
+      run ? &*run : nullptr, [&](int64_t done) { observer.begin({"sft", out, done, planned, 0, 0, true}); });
+  save_model(model, partial.path(), tokenizer.directory());
   observer.end();
-  ranks->together("writing the output", [&] {
-    if (!leads) return;
-    write_file(path_join(partial->path(), "sft.jsonl"), run ? run->log() : lines);
-    write_file(path_join(partial->path(), "sft.toml"), to_toml(config));
-    partial->put_in_place();
-    if (run) remove_sft_run(run->path());
-  });
+  write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
+  write_file(path_join(partial.path(), "sft.toml"), to_toml(config));
+  partial.put_in_place();
+  if (run) remove_sft_run(run->path());
   return result;
 }
 

@@ -11,7 +11,6 @@
 
 #include "core/observer.h"
 #include "model/model.h"
-#include "sharding/ranks.h"
 #include "text/tokenizer/tokenizer.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/skipped_updates.h"
@@ -30,10 +29,8 @@ struct SftPhase {
   int64_t steps = 0;  // updates planned
 };
 
-struct SftStep {         // one line of sft.jsonl
-  int64_t step = 0;      // updates finished, this one included
-  int64_t progress = 0;  // the same in the plan: runs ahead of `step` once a phase has ended early
-  int64_t planned = 0;
+struct SftStep {      // one line of sft.jsonl
+  int64_t step = 0;   // updates finished, this one included
   int64_t phase = 0;  // from 0
   double loss = 0;    // token mean before the update
   double lr = 0, grad_norm = 0;
@@ -43,7 +40,6 @@ struct SftStep {         // one line of sft.jsonl
 
 struct SftResult {
   int64_t steps = 0;    // updates made
-  int64_t planned = 0;  // before any phase ended early
   int64_t tokens = 0;   // response tokens trained on
   int64_t skipped = 0;  // updates left out because the gradient was not finite
   double first_loss = 0;
@@ -59,14 +55,7 @@ struct SftProgress {
   SftResult result;  // so far
 };
 
-// Who writes down how far it came (train/sft/sft_run.h). Of several ranks all call, in the same order.
-class SftKeeper {
- public:
-  virtual ~SftKeeper() = default;
-  virtual void begin(Optimizer& optimizer, SftProgress& progress) = 0;  // may put all of it further on
-  virtual void step(const std::string& line) = 0;                       // of sft.jsonl
-  virtual void after_update(Optimizer& optimizer, const SftProgress& progress) = 0;
-};
+class SftRun;  // train/sft/sft_run.h
 
 // Rows of {"prompt": TEXT, "response": TEXT}, or "prompt_ids" / "response_ids", taken as they are; prompts go through
 // config.prompt_template if there is one. `eos` is added to text responses (-1: nothing). Rows that are too long are
@@ -74,27 +63,20 @@ class SftKeeper {
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
                                           const SftConfig& config);
 
-// Trains in place; shows no progress, writes no file. `on_step` (may be empty) sees every update, `on_begin` (may be
-// empty) how much of the plan was done before.
-// A phase that ends early (config.phase_end_loss) takes its rest of the schedule with it: the next phase runs at the
-// learning rates that were planned for it. Error(ErrorKind::numeric, exit 70) after three gradients in a row that are
-// not finite.
-// Several ranks (null: this process alone) share the micro-batches of an update, the moments and maybe the gradients,
-// by config.reduce and config.shard. No rank has all master weights: `on_end` (may be empty) gets the optimizer, which
-// lends them (Optimizer::with_masters()), when all is trained.
+// Trains in place; shows no progress, writes no file but by `run` (may be null), which may put it further on. `on_step`
+// (may be empty) sees every update, `on_begin` (may be empty) how many were made before. Error(ErrorKind::numeric, exit
+// 70) after three gradients in a row that are not finite.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
-                    const std::function<void(int64_t progress)>& on_begin = nullptr, Ranks* ranks = nullptr,
-                    const std::function<void(const Optimizer&)>& on_end = nullptr);
+                    const std::function<void(const SftStep&)>& on_step, SftRun* run = nullptr,
+                    const std::function<void(int64_t done)>& on_begin = nullptr);
 
 // Whether a process of the same command had put `out` in place and was killed then; its OUT.run is removed.
 bool ended_already(const SftConfig& config, const std::string& out);
 
 // Reads config.data, trains under the eyes of `observer`, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
-// signal is Error(ErrorKind::interrupted, exit 75). Of several ranks all call with the same, and rank 0 writes; what is
-// not the same is AgreedError(ErrorKind::config).
+// signal is Error(ErrorKind::interrupted, exit 75).
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
-                  TrainObserver& observer, std::shared_ptr<Ranks> ranks = alone());
+                  TrainObserver& observer);
 
 }  // namespace ucas

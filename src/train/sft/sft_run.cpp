@@ -130,64 +130,43 @@ void remove_sft_run(const std::string& path) {
   remove_all(path);
 }
 
-SftRun::SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint, Ranks& ranks)
-    : model_(model), config_(config), fingerprint_(std::move(fingerprint)), path_(std::move(directory)), ranks_(ranks) {
-  ranks.together("opening the run directory", [&] {
-    if (ranks.leads()) run_.emplace(open_or_create(path_, config));
-  });
-  if (!ranks.leads()) run_.emplace(RunDirectory::watch(path_));
-}
-
-// Rank 0 looks for it and says which; the others see that theirs is the same.
-std::optional<FoundCheckpoint> SftRun::chosen_checkpoint() {
-  std::optional<FoundCheckpoint> found;
-  std::string mine;
-  ranks_.together("choosing the checkpoint", [&] {
-    if (!ranks_.leads()) return;
-    found = newest_checkpoint(*run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
-    run_->cut_after(found ? found->step : 0);
-    if (!found) return;
-    // First what it belongs to: the state lies in the same sealed directory.
-    const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
-    const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
-    if (const auto changed = compare_fingerprints(saved, fingerprint_).changed; !changed.empty()) {
-      throw Error(ErrorKind::config,
-                  str(printable(path_, 400), ": a fine-tuning that was interrupted began with ", join(changed, "; "),
-                      "; give the same command again, or remove ", printable(path_, 400), " to start over"));
-    }
-    if (!ranks_.alone()) mine = str(found->step, " ", manifest_of(*found), " ", found->path);
-  });
-  const std::string told = ranks_.from_leader("the checkpoint to go on from", mine);
-  ranks_.together("finding that checkpoint", [&] {
-    if (ranks_.leads() || told.empty()) return;
-    const size_t hash = told.find(' ') + 1, path = told.find(' ', hash) + 1;
-    found = FoundCheckpoint{told.substr(path), std::atoll(told.c_str())};
-    check_found_elsewhere(*found, told.substr(hash, path - hash - 1));
-  });
-  return found;
-}
+SftRun::SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint)
+    : model_(model),
+      config_(config),
+      fingerprint_(std::move(fingerprint)),
+      path_(std::move(directory)),
+      run_(open_or_create(path_, config)) {}
 
 void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
-  const std::optional<FoundCheckpoint> found = chosen_checkpoint();
+  const std::optional<FoundCheckpoint> found =
+      newest_checkpoint(run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
+  run_.cut_after(found ? found->step : 0);
   if (!found) return;
-  ranks_.together("loading the checkpoint",
-                  [&] { progress = parse_state(load_checkpoint(*found, model_, optimizer, {}), *found); });
+  // First what it belongs to: the state lies in the same sealed directory.
+  const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
+  const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
+  if (const auto changed = compare_fingerprints(saved, fingerprint_); !changed.empty()) {
+    throw Error(ErrorKind::config,
+                str(printable(path_, 400), ": a fine-tuning that was interrupted began with ", join(changed, "; "),
+                    "; give the same command again, or remove ", printable(path_, 400), " to start over"));
+  }
+  progress = parse_state(load_checkpoint(*found, model_, optimizer, {}), *found);
   ucas::log(str("sft: going on after update ", found->step, " (", printable(found->path, 400), ")"));
 }
 
 void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
-  const bool stop = ranks_.any("whether to stop", stop_requested());
+  const bool stop = stop_requested();
   if (!stop && progress.result.steps % config_.save_freq != 0) return;
-  failed_saves_.attempt(stop, ranks_, [&] {
-    save_checkpoint(*run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
+  failed_saves_.attempt(stop, *alone(), [&] {
+    save_checkpoint(run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
   });
   if (!stop) return;
-  throw AgreedError(ErrorKind::interrupted,
-                    str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
-                        "; the same command goes on"),
-                    kInterrupted);
+  throw Error(ErrorKind::interrupted,
+              str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
+                  "; the same command goes on"),
+              kInterrupted);
 }
 
-std::string SftRun::log() const { return exists(run_->steps_file()) ? read_file(run_->steps_file()) : ""; }
+std::string SftRun::log() const { return exists(run_.steps_file()) ? read_file(run_.steps_file()) : ""; }
 
 }  // namespace ucas

@@ -3,12 +3,10 @@
 // as if it had never been interrupted. Owned by the holder of the directory's lock.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "records/run/run_directory.h"
-#include "sharding/ranks.h"
 #include "train/sft/sft.h"
 #include "train/state/checkpoint.h"
 
@@ -22,29 +20,24 @@ void remove_sft_run(const std::string& path);
 // What the result depends on, as lines "name = value": options, data, initial weights, program.
 std::string sft_fingerprint(Model& model, const SftConfig& config, const std::vector<SftPhase>& phases);
 
-// Of several ranks rank 0 alone writes, but for the states that each keeps of its own; it chooses where all go on, and
-// any that is told to stop stops all.
-class SftRun final : public SftKeeper {
+class SftRun {
  public:
   // Begins `directory` or goes on in it. Error(ErrorKind::config) naming what is another: an option, the data, the
   // weights. `fingerprint` is sft_fingerprint()'s. Borrows all but the texts.
-  SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint, Ranks& ranks);
+  SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint);
 
-  void begin(Optimizer& optimizer, SftProgress& progress) override;
-  void step(const std::string& line) override { run_->append_step(line); }
-  void after_update(Optimizer& optimizer, const SftProgress& progress) override;
+  void begin(Optimizer& optimizer, SftProgress& progress);        // may put all of it further on
+  void step(const std::string& line) { run_.append_step(line); }  // of sft.jsonl
+  void after_update(Optimizer& optimizer, const SftProgress& progress);
 
-  std::string log() const;  // sft.jsonl so far, at rank 0
+  std::string log() const;  // sft.jsonl so far
   const std::string& path() const { return path_; }
 
  private:
-  std::optional<FoundCheckpoint> chosen_checkpoint();
-
   Model& model_;
   const SftConfig& config_;
   const std::string fingerprint_, path_;
-  Ranks& ranks_;
-  std::optional<RunDirectory> run_;  // watched by ranks other than 0
+  RunDirectory run_;
   FailedSaves failed_saves_;
 };
 

@@ -207,29 +207,11 @@ void scatter(const PackedResponses& packed, const std::vector<float>& values, st
   for (size_t k = 0; k < packed.token_index.size(); ++k) to[packed.token_index[k]] = values[k];
 }
 
-// What the sampler noted of tokens of an earlier step, in place of what these weights make of them.
-void keep_sampled(Batch& batch, const Batch& said) {
-  for (const Response& o : batch.responses) {
-    if (batch.groups[o.group].step == 0) continue;
-    const auto keep = [&](const std::vector<float>& from, std::vector<float>& to) {
-      std::ranges::copy(Batch::tokens(from, o), Batch::tokens(to, o).begin());
-    };
-    keep(batch.sampler_logprob(), batch.old_logprob);
-    keep(said.entropy, batch.entropy);
-    keep(said.confidence, batch.confidence);
-    keep(said.logit, batch.logit);
-  }
-}
-
 }  // namespace
 
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
                      bool margin, Ranks* ranks) {
   auto n = static_cast<size_t>(batch.token_count());
-  Batch said;
-  said.entropy = std::move(batch.entropy);
-  said.confidence = std::move(batch.confidence);
-  said.logit = std::move(batch.logit);
   for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
     values->assign(n, kNotMine);
   }
@@ -249,7 +231,6 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
   all_gather(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
   // 0 without a tail: -0.0 + 0.0.
   for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
-  keep_sampled(batch, said);
 }
 
 int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step) {
@@ -259,7 +240,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
   std::vector<int64_t> some;
   const auto count = static_cast<int64_t>(batch.responses.size());
   for (int64_t i = step % std::min(kCheckedOf, std::max<int64_t>(1, count)); i < count; i += kCheckedOf) {
-    if (batch.groups[batch.responses[i].group].step == 0) some.push_back(i);
+    some.push_back(i);
   }
   int64_t compared = 0, different = 0;
   for_each_own_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), nullptr,

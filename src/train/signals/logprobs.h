@@ -77,8 +77,7 @@ struct GivenGradient {
 void backward_from(std::initializer_list<GivenGradient> terms);
 
 // Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
-// Response::tail_confidence of responses shorter than that, the length limit. `margin`: also Batch::margin. The four
-// stay the sampler's where an earlier step sampled (Group::step): the old policy of these tokens is no more.
+// Response::tail_confidence of responses shorter than that, the length limit. `margin`: also Batch::margin.
 // Of several ranks each takes some of the micro-batches, and all have the same bits as one alone.
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
                      bool margin = false, Ranks* ranks = nullptr);

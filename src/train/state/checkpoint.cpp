@@ -55,10 +55,9 @@ double bytes_of_state(const Save& save) {
   return all;
 }
 
-void check_free_space(const Save& save, double bytes_of_state, const StateFiles& more) {
+void check_free_space(const Save& save, double bytes_of_state) {
   const std::string directory = save.run.checkpoints();
   double bytes = (1 << 20) + bytes_of_state;
-  for (const auto& [name, text] : more) bytes += static_cast<double>(text.size());
   double width = needs_masters(save.model) ? 2 : 4;
   for (const NamedTensor& p : stored_tensors(save.model)) bytes += width * static_cast<double>(p.tensor.numel());
   auto free = static_cast<double>(free_space(directory));
@@ -241,14 +240,13 @@ std::vector<SealedFile> write_state(const Save& save) {
 }
 
 // All ranks; under a temporary name, then renamed.
-void write_checkpoint(const Save& save, const std::string& state_json, const std::string& model_files,
-                      const StateFiles& more) {
+void write_checkpoint(const Save& save, const std::string& state_json, const std::string& model_files) {
   const double bytes = bytes_of_state(save);
   const bool leads = save.ranks.leads();
   save.ranks.together("making room for a checkpoint", [&] {
     if (!leads) return;
     if (exists(save.temporary)) remove_all(save.temporary);
-    check_free_space(save, bytes, more);
+    check_free_space(save, bytes);
     if (!model_files.empty()) check_model_files(model_files);
     make_directories(save.state());
   });
@@ -257,7 +255,6 @@ void write_checkpoint(const Save& save, const std::string& state_json, const std
   save.ranks.together("sealing a checkpoint", [&] {
     if (!leads) return;
     write_file(path_join(save.state(), kStateFile), state_json);
-    for (const auto& [name, text] : more) write_file(path_join(save.state(), name), text);
     save.run.sync();
     seal_directory(save.temporary, save.step, others);
     sync_directory(save.state());
@@ -319,7 +316,7 @@ SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_stat
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const AuxiliaryModels& auxiliary_models, const std::string& state_json,
-                            const std::string& model_files, int64_t keep, int64_t best, const StateFiles& more) {
+                            const std::string& model_files, int64_t keep, int64_t best) {
   const std::unique_ptr<Ranks> lone = optimizer.ranks() == nullptr ? alone() : nullptr;
   Ranks& ranks = lone ? *lone : *optimizer.ranks();
   const std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
@@ -339,7 +336,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   const std::string title = str("checkpoint of step ", step, " not saved: ");
   ranks.together("checking what is to be saved", [&] { refuse_not_finite(save, title); });
   try {
-    write_checkpoint(save, state_json, model_files, more);
+    write_checkpoint(save, state_json, model_files);
   } catch (const Error& failure) {
     if (failure.kind() == ErrorKind::ranks || !is_of_all(ranks, failure)) throw;
     try {
@@ -371,11 +368,6 @@ void FailedSaves::check_last() const {
   throw Error(ErrorKind::io,
               "the last checkpoint could not be saved (see the warning); make room, then go on from the one before",
               kIoFailure);
-}
-
-std::string prefetched_of(const FoundCheckpoint& found) {
-  const std::string file = path_join(state_folder(found.path), kPrefetchedFile);
-  return exists(file) ? read_file(file, int64_t{1} << 36) : "";
 }
 
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state) {

@@ -34,20 +34,14 @@ struct FoundCheckpoint {
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
 // Face directory needs comes from `model_files` (records/run/run_directory.h) unless it is "". Keeps the newest `keep`
 // checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
-// same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws
+// same step of a run is the same state. A failure throws
 // Error(ErrorKind::io, exit 74), weights or moments that are not finite Error(ErrorKind::numeric, exit 70): nothing of
 // this save stays, earlier checkpoints are untouched.
-// Of several ranks (Optimizer::ranks()) all call; rank 0 writes the model, what `state_json`, `model_files` and `more`
-// say, and the seal. An error is the same on all.
-using StateFiles = std::map<std::string, std::string>;
-inline constexpr const char* kPrefetchedFile =
-    "ahead.bin";  // responses sampled for the step after (train/collect/prefetched_step.h)
+// Of several ranks (Optimizer::ranks()) all call; rank 0 writes the model, what `state_json` and `model_files` say,
+// and the seal. An error is the same on all.
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const AuxiliaryModels& auxiliary_models, const std::string& state_json,
-                            const std::string& model_files, int64_t keep, int64_t best = 0,
-                            const StateFiles& more = {});
-// kPrefetchedFile's text; "": there is none.
-std::string prefetched_of(const FoundCheckpoint& found);
+                            const std::string& model_files, int64_t keep, int64_t best = 0);
 
 // Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
 // and one without which nothing would be kept (`needed`), is an error all the same. So is one of this rank alone.

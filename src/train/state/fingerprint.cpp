@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/files/file.h"
@@ -12,15 +13,15 @@
 #include "data/prompts/templates.h"
 #include "hf/peft.h"
 #include "hf/safetensors.h"
+#include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
+#include "model/stored.h"
 #include "records/asked.h"
 #include "rollout/policy.h"
 
 namespace ucas {
 
 namespace {
-
-constexpr const char* kVersion = "ucas";
 
 // The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
 // meanwhile.
@@ -35,22 +36,17 @@ std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
   return models;
 }
 
-struct Line {
-  std::string name, whole;
-};
-std::vector<Line> lines_of(const std::string& fingerprint) {
-  std::vector<Line> lines;
-  for (const std::string& line : split(fingerprint, '\n')) {
-    if (line.empty()) continue;
-    const std::string name = line.substr(0, line.find(" = "));
-    const bool numbered = name == "device" && line.find(':') != std::string::npos;  // earlier versions kept "cuda:1"
-    lines.push_back({name, numbered ? kind_of_device(line) + '"' : line});
+// Of the numbers that are there on every rank, wherever they were read from: of a master its bf16 copy.
+std::string hash_of_weights(Model& model) {
+  std::map<const at::TensorImpl*, at::Tensor> copies;
+  for (const Bf16Copy& copy : model.bf16_copies()) copies.emplace(copy.master.unsafeGetTensorImpl(), copy.compute);
+  std::string hashes;
+  for (const NamedTensor& t : stored_tensors(model)) {
+    const auto found = copies.find(t.tensor.unsafeGetTensorImpl());
+    const at::Tensor host = (found == copies.end() ? t.tensor : found->second).detach().cpu().contiguous();
+    hashes += hash_of_text({static_cast<const char*>(host.const_data_ptr()), host.nbytes()}) + "\n";
   }
-  return lines;
-}
-const Line* find_line(const std::vector<Line>& lines, const std::string& name) {
-  auto found = std::ranges::find(lines, name, &Line::name);
-  return found == lines.end() ? nullptr : &*found;
+  return hash_of_text(hashes);
 }
 
 }  // namespace
@@ -101,7 +97,7 @@ std::string make_fingerprint(const FingerprintInput& input) {
   }
   for (const std::string& model : auxiliary_models_of(input.config))
     add(str("weights of ", model), hash_of_model(model));
-  add(kVersion, version());
+  add("ucas", version());
   add("isa", kernels::isa());
   add("torch", torch_version());
   // By micro-batches no bit depends on their number.
@@ -113,28 +109,46 @@ std::string make_fingerprint(const FingerprintInput& input) {
   return text;
 }
 
-FingerprintDifferences compare_fingerprints(const std::string& saved, const std::string& now) {
-  FingerprintDifferences differences;
-  const std::vector<Line> before = lines_of(saved), after = lines_of(now);
-  for (const Line& line : before) {
-    const Line* other = find_line(after, line.name);
-    if (other != nullptr && other->whole == line.whole) continue;
-    differences.changed.push_back(
-        str(printable(line.whole, 400), ", now ",
-            other == nullptr ? str("there is no ", printable(line.name)) : printable(other->whole, 400)));
+std::vector<std::string> compare_fingerprints(const std::string& saved, const std::string& now) {
+  const std::vector<std::string> before = split(saved, '\n'), after = split(now, '\n');
+  const auto name_of = [](const std::string& line) { return line.substr(0, line.find(" = ")); };
+  const auto find = [&](const std::vector<std::string>& lines, const std::string& name) {
+    return std::ranges::find_if(lines, [&](const std::string& line) { return name_of(line) == name; });
+  };
+  std::vector<std::string> changed;
+  for (const std::string& line : before) {
+    const auto other = find(after, name_of(line));
+    if (other != after.end() && *other == line) continue;
+    changed.push_back(
+        str(printable(line, 400), ", now ",
+            other == after.end() ? str("there is no ", printable(name_of(line))) : printable(*other, 400)));
   }
-  // A line that only we write. The version is among the lines since the templates are: a run that has it was begun by a
-  // program that wrote all the same ones, and a new name is then a change.
-  const bool has_version = find_line(before, kVersion) != nullptr;
-  for (const Line& line : after) {
-    if (find_line(before, line.name) != nullptr) continue;
-    if (has_version) {
-      differences.changed.push_back(str("no ", printable(line.name), ", now ", printable(line.whole, 400)));
-    } else {
-      differences.unrecorded.push_back(line.name);
-    }
+  for (const std::string& line : after) {
+    if (find(before, name_of(line)) != before.end()) continue;
+    changed.push_back(str("no ", printable(name_of(line)), ", now ", printable(line, 400)));
   }
-  return differences;
+  return changed;
+}
+
+std::vector<std::string> lines_of_run(const TrainConfig& config, const std::string& fingerprint, const std::string& out,
+                                      Model& model, bool fresh) {
+  std::vector<std::string> lines = {str("out = ", out),
+                                    str("the weights to begin with (hash) = ", hash_of_weights(model))};
+  if (fresh && config.dtype == Dtype::bf16)
+    lines.push_back(str("files of the model (hash) = ", hash_of_model(config.model)));
+  for (const FieldValue& field : fields_of(config)) {
+    if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
+  }
+  if (config.device == "cpu" && config.dtype == Dtype::bf16) {
+    lines.push_back(str("products of bf16 = ", kernels::bf16_gemm().reason));
+  }
+  for (std::string line : split(fingerprint, '\n')) {
+    if (line.empty() || line.starts_with("threads = ")) continue;
+    if (line.starts_with("data = ")) line.replace(0, 4, "training problems in their order (hash)");
+    if (line.starts_with("validation = ")) line.replace(0, 10, "validation problems in their order (hash)");
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace ucas

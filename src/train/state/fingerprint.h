@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/train_config.h"
+#include "model/model.h"
 
 namespace ucas {
 
@@ -27,10 +28,13 @@ struct FingerprintInput {
 };
 std::string make_fingerprint(const FingerprintInput& input);
 
-struct FingerprintDifferences {
-  std::vector<std::string> changed;     // "rollout.n = 8, now rollout.n = 16"
-  std::vector<std::string> unrecorded;  // names that an earlier version did not keep: they cannot be compared
-};
-FingerprintDifferences compare_fingerprints(const std::string& saved, const std::string& now);
+// "rollout.n = 8, now rollout.n = 16" for each line that is not the same.
+std::vector<std::string> compare_fingerprints(const std::string& saved, const std::string& now);
+
+// What must be the same on all ranks, as lines "name = value": every option but those of the place, what a resume
+// compares, and the weights that the run begins with. In bf16 no rank has all masters: those of a `fresh` run are what
+// its files say, those of a resumed one what the manifest of its checkpoint says, which is compared before.
+std::vector<std::string> lines_of_run(const TrainConfig& config, const std::string& fingerprint, const std::string& out,
+                                      Model& model, bool fresh);
 
 }  // namespace ucas

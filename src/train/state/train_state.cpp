@@ -36,23 +36,17 @@ std::string TrainState::json() const {
                        {"auxiliary_models", auxiliary_models},
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
-  if (!cursor.carry_over.groups.empty()) state["carry_over"] = cursor.carry_over.groups.size();
   if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}};
   return state.dump(1) + "\n";
 }
 
 TrainState TrainState::parse(const std::string& text, const std::string& file, int64_t step) {
-  Json json = parse_json(text, file);
-  // Their names before 0.2.0.
-  for (const auto& [before, now] : {std::pair{"companions", "auxiliary_models"}, std::pair{"surplus", "carry_over"}}) {
-    if (json.is_object() && json.contains(before)) json[now] = json[before];
-  }
+  const Json json = parse_json(text, file);
   const JsonObject state(json, file, ErrorKind::schema);
   TrainState s;
   s.step = count_of(state, "step");
   if (s.step != step) state.refuse("step", str(step, ", the checkpoint's"));
   s.cursor = {count_of(state, "epoch"), count_of(state, "index"), count_of(state, "fruitless")};
-  if (json.contains("carry_over")) s.carried_over = count_of(state, "carry_over");
   s.skipped.total = count_of(state, "skipped_steps");
   s.empty_steps = count_of(state, "empty_steps");
   s.skipped.in_a_row = count_of(state, "nonfinite_streak");
@@ -64,7 +58,6 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
     if (!best.has("value")) best.refuse("value", "a number");
     if (s.best.step > s.step) best.refuse("step", str("at most ", s.step, ", the checkpoint's"));
   }
-  if (!json.contains("auxiliary_models")) return s;  // of earlier versions
   const JsonObject models = state.child("auxiliary_models");
   for (const std::string& name : models.keys()) {
     const JsonObject values = models.child(name);

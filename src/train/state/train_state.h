@@ -23,8 +23,6 @@ struct TrainState {
   SkippedUpdates skipped;               // of the policy
   int64_t empty_steps = 0;              // rollout steps that kept no group
   std::optional<double> entropy_coeff;  // of the next step, once entropy_target steers it
-  int64_t carried_over =
-      0;  // groups that the cursor carries over; a file of their own holds them (train/collect/carry_over.h)
   std::map<std::string, std::map<std::string, double>> auxiliary_models;  // AuxiliaryModel::state() by name
   BestStep best;
   std::string fingerprint;  // of the run that saved it: train/state/fingerprint.h

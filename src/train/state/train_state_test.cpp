@@ -30,10 +30,6 @@ TEST(train_state, reads_back_as_it_was_written) {
   EXPECT_EQ(s.json(), text);
   EXPECT_EQ(s.cursor.index, 12);
   EXPECT_EQ(s.entropy_coeff, 0.1);
-  TrainState left = some_state();
-  left.cursor.carry_over.groups.resize(3);
-  EXPECT_EQ(s.carried_over, 0);
-  EXPECT_EQ(TrainState::parse(left.json(), "state.json", 7).carried_over, 3);
   EXPECT_EQ(s.auxiliary_models.at("reference").at("kl_coeff"), 0.125);
 }
 
@@ -58,7 +54,6 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"fingerprint", "null"},
                       {"entropy_coeff", "-0.1"},
                       {"entropy_coeff", "null"},
-                      {"carry_over", "-1"},
                       {"best", "7"},
                       {"best", "{\"step\": 8, \"value\": 1}"},
                       {"best", "{\"step\": 3, \"value\": null}"},
@@ -80,23 +75,10 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
   }
 }
 
-TEST(train_state, the_key_names_of_earlier_versions_are_read) {
-  TrainState state = some_state();
-  state.cursor.carry_over.groups.resize(2);
-  Json json = Json::parse(state.json());
-  for (const auto& [now, before] : {std::pair{"auxiliary_models", "companions"}, std::pair{"carry_over", "surplus"}}) {
-    ASSERT_TRUE(json.contains(now)) << now;
-    json[before] = json[now];
-    json.erase(now);
-  }
-  const TrainState read = TrainState::parse(json.dump(), "state.json", 7);
-  EXPECT_EQ(read.carried_over, 2);
-  EXPECT_EQ(read.auxiliary_models, state.auxiliary_models);
-}
-
 TEST(train_state, a_key_that_is_missing_is_named) {
   const Json whole = Json::parse(some_state().json());
-  for (const char* key : {"step", "epoch", "index", "fruitless", "skipped_steps", "empty_steps", "fingerprint"}) {
+  for (const char* key :
+       {"step", "epoch", "index", "fruitless", "skipped_steps", "empty_steps", "auxiliary_models", "fingerprint"}) {
     Json json = whole;
     json.erase(key);
     EXPECT_THROW(TrainState::parse(json.dump(), "state.json", 7), Error) << key;

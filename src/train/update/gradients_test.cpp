@@ -520,37 +520,6 @@ TEST(logprobs, the_samplers_figures_are_taken_only_where_a_share_of_them_has_the
   }
 }
 
-// Figures that no weights have: the sampler's figures of an earlier step's tokens are kept.
-TEST(logprobs, what_an_earlier_step_sampled_keeps_the_samplers_figures) {
-  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
-  Rng rng(7, 0);
-  Batch want = testing::ragged_batch(rng, 6, 5);
-  compute_signals(*model, want, 0.7, 64);
-  want.rollout_logprob = want.old_logprob;
-  Batch batch = want;
-  batch.groups[1].step = 4;
-  const Group& old = batch.groups[1];
-  for (const Response& o : batch.of(old)) {
-    for (auto* values : {&batch.rollout_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
-      std::ranges::fill(Batch::tokens(*values, o), -7.0f);
-    }
-  }
-  Batch computed = batch;
-  compute_signals(*model, computed, 0.7, 64, 16);
-  EXPECT_GT(accept_sampled(*model, batch, 0.7, 64, 5), 0) << "the 6th and 22nd response; the 6th is of the old group";
-  for (const Batch* b : {&computed, &batch}) {
-    for (const Response& o : b->responses) {
-      for (int64_t t = o.first; t < o.first + o.length; ++t) {
-        const auto i = static_cast<size_t>(t);
-        EXPECT_EQ(b->old_logprob[i], o.group == 1 ? -7.0f : want.old_logprob[i]);
-        EXPECT_EQ(b->entropy[i], o.group == 1 ? -7.0f : want.entropy[i]);
-        EXPECT_EQ(b->confidence[i], o.group == 1 ? -7.0f : want.confidence[i]);
-        EXPECT_EQ(b->logit[i], o.group == 1 ? -7.0f : want.logit[i]);
-      }
-    }
-  }
-}
-
 TEST(logprobs, those_of_equal_weights_are_equal_bit_for_bit) {
   std::unique_ptr<Model> a = make_model(small_shape(), 3, at::kCPU), b = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*a, 3, 4);

@@ -1,8 +1,8 @@
-// At start-up: the fused LM-head statistics against a small materialised computation on the run's own weights, so that
-// a broken build, kernel or library is found before it trains, not after.
+// Whether a device computes what the CPU's own bf16 path does: a small model with the heads of the one to be run,
+// forward, backward, decoding and update. Every command that runs a model on a device begins with it, and
+// `ucas doctor --device cuda` prints it. Kernel by kernel: tests/support/engine/gpu_kernels.h.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,19 +10,6 @@
 #include "model/model.h"
 
 namespace ucas {
-
-struct HeadCheck {
-  double value_difference = 0;     // largest |fused - materialised| of log-prob, entropy, confidence and logit
-  double gradient_difference = 0;  // of d hidden, relative to its largest entry
-};
-
-// Uses the first tokens of a prompt. Throws Error(ErrorKind::numeric, exit 70) beyond 1e-3, or 1e-3 / temperature below
-// 1, on either.
-HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double temperature);
-
-// Whether a device computes what the CPU's own bf16 path does: a small model with the heads of the one to be run,
-// forward, backward, decoding and update. Every command that runs a model on a device begins with it, and `ucas doctor
-// --device cuda` prints it. Kernel by kernel: tests/support/engine/gpu_kernels.h.
 
 struct GpuFinding {
   std::string what;

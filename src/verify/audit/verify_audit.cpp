@@ -18,17 +18,11 @@ constexpr size_t kNameWidth = 16;
 
 bool pays(const Audited& grader, size_t row) { return is_paid(grader.grading.verdicts[row]); }
 
-// The share of ones with its interval: "97.3 % [96.5, 98.0]". Resampling cannot see what never happened; none or all
-// of n gets the exact interval instead.
+// The share of ones with its interval: "97.3 % [96.5, 98.0]".
 std::string rate(const std::vector<double>& ones) {
   if (ones.empty()) return "-";
-  double sum = 0;
-  for (double one : ones) sum += one;
-  double mean = sum / static_cast<double>(ones.size());
-  auto count = static_cast<int64_t>(ones.size());
-  bool same = sum == 0 || sum == static_cast<double>(count);
-  Interval interval = same ? clopper_pearson(static_cast<int64_t>(sum), count) : bootstrap_share(ones, kBootstrapSeed);
-  return str(percent(mean), " ", bounds_text({mean, interval.low, interval.high}, true));
+  const Figure share = share_mean(ones, kBootstrapSeed);
+  return str(percent(share.value), " ", bounds_text(share, true));
 }
 
 std::string verdict_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {

@@ -9,15 +9,15 @@
 namespace ucas::testing {
 
 FakeServer::FakeServer(const std::string& checkpoint) : model_(load_model(checkpoint, at::kCPU)), server_(8) {
-  const auto nothing = [](HttpBody&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
+  const auto nothing = [](std::string&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
   for (const char* path : {"/pause", "/reset_prefix_cache", "/resume"}) server_.post(path, nothing);
   server_.get("/v1/models",
-              [](HttpBody&, const HttpHeaders&) -> HttpAnswer { return {.body = R"({"data": [{"id": "tiny"}]})"}; });
-  server_.post("/v1/completions", [this](HttpBody& body, const HttpHeaders&) { return complete(body.text()); });
-  server_.post("/collective_rpc", [this](HttpBody& body, const HttpHeaders&) { return take_weights(body.text()); });
-  server_.post("/update_weight_version", [this](HttpBody& body, const HttpHeaders&) -> HttpAnswer {
+              [](std::string&, const HttpHeaders&) -> HttpAnswer { return {.body = R"({"data": [{"id": "tiny"}]})"}; });
+  server_.post("/v1/completions", [this](std::string& body, const HttpHeaders&) { return complete(body); });
+  server_.post("/collective_rpc", [this](std::string& body, const HttpHeaders&) { return take_weights(body); });
+  server_.post("/update_weight_version", [this](std::string& body, const HttpHeaders&) -> HttpAnswer {
     const std::lock_guard lock(mutex_);
-    versions_.push_back(Json::parse(body.text()).at("new_version").get<std::string>());
+    versions_.push_back(Json::parse(body).at("new_version").get<std::string>());
     return {.body = "{}"};
   });
   port_ = server_.bind("127.0.0.1", 0);

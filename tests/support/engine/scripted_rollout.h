@@ -22,7 +22,6 @@ class ScriptedRollout final : public Rollouter {
     std::vector<Episode> all;
     for (size_t at = 0; at < request.jobs.size(); ++at) {
       const size_t j = backwards ? request.jobs.size() - 1 - at : at;
-      if (request.limits.needed_jobs && static_cast<int64_t>(j) >= request.limits.needed_jobs()) continue;
       const PromptJob& job = request.jobs[j];
       for (int64_t i = 0; i < job.samples; ++i) {
         Episode s;
@@ -37,13 +36,9 @@ class ScriptedRollout final : public Rollouter {
         s.logit.assign(s.token.size(), 1.0f);
         if (said_to) s.inserts = said_to(s);
         sampled_tokens += static_cast<int64_t>(s.token.size());
-        request.sink.ended(s);
+        if (request.sink.on_response) request.sink.on_response(s);
         if (request.sink.keep) all.push_back(std::move(s));
       }
-    }
-    if (request.limits.needed_jobs) {
-      const int64_t needed = request.limits.needed_jobs();
-      std::erase_if(all, [&](const Episode& s) { return s.job >= needed; });
     }
     std::ranges::sort(all, {}, [](const Episode& s) { return std::pair(s.job, s.sample); });
     return all;

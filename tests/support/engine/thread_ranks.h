@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,11 +51,6 @@ class ThreadRanks final : public Ranks {
     if (followed) std::rethrow_exception(followed);
   }
 
-  int64_t rank() const override { return rank_; }
-  int64_t size() const override { return hall_->size; }
-  RankLocation place() const override { return {.on_host = size(), .local = rank_, .sharing_cores = size()}; }
-  int64_t bytes() const override { return bytes_; }
-
   void barrier(const char* what) override {
     meet(what, {});
     hall_->meet();
@@ -78,16 +72,16 @@ class ThreadRanks final : public Ranks {
   }
 
   void reduce(const char* what, OfRanks to) override {
-    sum_into(what, to, [&](size_t rank) { return static_cast<int64_t>(rank) == rank_; });
+    sum_into(what, to, [&](size_t of) { return static_cast<int64_t>(of) == rank(); });
   }
 
   void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
     const at::NoGradGuard no_grad;
     meet(what, {.of_ranks = to});
-    const auto self = static_cast<size_t>(rank_);
+    const auto self = static_cast<size_t>(rank());
     for (size_t r = 0; r < to.size(); ++r) {
       for (const at::Tensor& tensor : to[r])
-        if (r != self && rank_ < givers) count(tensor);
+        if (r != self && rank() < givers) count(tensor);
     }
     for (size_t from = 0; from < static_cast<size_t>(givers); ++from) {
       for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(hall_->calls[from].of_ranks[self][i]);
@@ -102,16 +96,10 @@ class ThreadRanks final : public Ranks {
     for (size_t r = 0; r < from.size(); ++r) {
       for (size_t i = 0; i < from[r].size(); ++i) {
         count(from[r][i]);
-        if (static_cast<int64_t>(r) != rank_) from[r][i].copy_(hall_->calls[r].of_ranks[r][i]);
+        if (static_cast<int64_t>(r) != rank()) from[r][i].copy_(hall_->calls[r].of_ranks[r][i]);
       }
     }
     hall_->meet();
-  }
-
-  int64_t add_to_counter(const std::string& name, int64_t more) override {
-    int64_t sum = 0;
-    hall_->change([&] { sum = hall_->counters[name] += more; });
-    return sum;
   }
 
  private:
@@ -152,24 +140,25 @@ class ThreadRanks final : public Ranks {
 
     const int64_t size;
     std::vector<Call> calls;
-    std::map<std::string, int64_t> counters;
     std::mutex mutex;
     std::condition_variable wake;
     int64_t arrived = 0, meetings = 0, gone = 0;
   };
 
-  ThreadRanks(std::shared_ptr<Hall> hall, int64_t rank) : hall_(std::move(hall)), rank_(rank) {}
+  ThreadRanks(std::shared_ptr<Hall> hall, int64_t rank) : Ranks(rank, hall->size), hall_(std::move(hall)) {
+    place_ = {.on_host = size(), .local = rank, .sharing_cores = size()};
+  }
 
   void count(const at::Tensor& tensor) { bytes_ += static_cast<int64_t>(tensor.nbytes()); }
 
   // All have called, and it was the same call.
   void meet(const char* what, Call mine) {
     mine.what = what;
-    hall_->calls[static_cast<size_t>(rank_)] = mine;
+    hall_->calls[static_cast<size_t>(rank())] = mine;
     hall_->meet();
     for (size_t r = 0; r < hall_->calls.size(); ++r) {
       if (hall_->calls[r].what == what) continue;
-      throw Error(ErrorKind::ranks, str("rank ", rank_, " is at ", what, ", rank ", r, " at ", hall_->calls[r].what),
+      throw Error(ErrorKind::ranks, str("rank ", rank(), " is at ", what, ", rank ", r, " at ", hall_->calls[r].what),
                   kNumeric);
     }
   }
@@ -195,8 +184,6 @@ class ThreadRanks final : public Ranks {
   }
 
   const std::shared_ptr<Hall> hall_;
-  const int64_t rank_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace ucas::testing

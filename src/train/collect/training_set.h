@@ -1,0 +1,39 @@
+// The problems of a run, those that it trains on and those that it validates on, as they are read from its files.
+// Fed by data/problems and data/prompts/templates; nothing here is random.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "core/problem.h"
+#include "data/problems.h"
+#include "data/prompts/templates.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace ucas {
+
+// The problems whose prompts fit, with their token ids.
+struct TrainingSet {
+  std::vector<Problem> problems;
+  std::vector<std::vector<int32_t>> prompt;  // ids, same order
+  int64_t dropped = 0;                       // too long
+  std::string hash = std::string(16, '0');   // of the data, for resume
+  int64_t size() const { return static_cast<int64_t>(problems.size()); }
+};
+
+// How the problem files of a run are read.
+ProblemOptions problem_options(const TrainConfig& config);
+// Of data.files, and of data.val_files; a warning counts the prompts that are too long.
+TrainingSet load_training_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form);
+TrainingSet load_validation_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form);
+
+// What reward.extract was left to, once the prompts are known; what was decided is in the config from then on.
+// `asked_template`: data.template before it was chosen.
+void decide_extract(TrainConfig& config, const std::string& asked_template, const Template& form,
+                    std::span<const Problem> problems);
+
+}  // namespace ucas
