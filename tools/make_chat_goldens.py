@@ -159,6 +159,12 @@ a@n  {% if true %}@n  b@n  {% endif %}@n  c@n{%+ if true %} d {% endif +%}@n  {{
   {%+ if true %}a{% endif %}@n@t{% if true %}b{% endif %}@tc {% if true %} d{% endif %}@n   # 0
 {{ "\x41\u00e9\n\t\\\'\"\q\101" }}{{ 'a\
 b' }}   # 0
+{% set m = {0: "a", 512: "b", 1024: "c"} %}{{ m[512] }}{{ m.get(0) }}{{ m[7] is defined }} {{ 512 in m }} {{ "512" in m }} {{ m }} {{ m | tojson }} {{ m | length }}   # 0
+{% for k, v in {512: "b", -1: "z", 0: x} | dictsort %}{{ k + 1 }}{{ v }}{% endfor %}{% for k in {2: 0, 1: 0} %}{{ k }}{% endfor %}   # "q"
+{{ {true: "t", 2.0: "two", none: "n", "2": "text"} }}{{ {1: "a", 1.0: "b", true: "c"} }}{{ {2: "x"}[2.0] }}{{ {none: 3}[none] }} {{ {1: 2} == {true: 2} }}   # 0
+{{ {3: 1}.items() | list }} {{ {3: 1}.keys() | list }} {{ {4: "v"} | items | list }} {{ {4: "v"} | dictsort(by="value") }} {{ {true: 1, none: 2, 1.5: 3} | tojson }}   # 0
+{{ {[1]: 2} }}   # 0
+{{ {1: 2, "a": 3} | dictsort }}   # 0
 {{ "}}" }}{{ '%}' }}{{ {"a": {"b": 1}}["a"]["b"] }}{{ {"a": 1}.a }}{{ [1, [2, 3],] }}{{ {"a": 1,} }}   # 0
 {{ 1_000 }} {{ 1.5e3 }} {{ 10.0 }} {{ 1e3 }} {{ 0.1 + 0.2 }} {{ 100000000000000000.0 }} {{ 1 / 3 }}   # 0
 {{ x | safe }}{{ "<b>" }}{{ x | string | length }}{{ 12 | string }}{{ x.join(["a", "b"]) }}{{ dict(a=1) }}{{ none }}{{ true }}   # "&"

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/process/thread_pool.h"
-#include "verify/audit/verify_report.h"
 #include "data/problems.h"
 #include "module.h"
 #include "verify/audit/explain.h"
@@ -131,32 +130,6 @@ nb::object explain_one(nb::handle gold, nb::handle response, const std::string& 
   return text_of(join(lines, "\n"));
 }
 
-// One set of answers under several graders: the table of `ucas verify --audit`, and who was paid.
-nb::tuple audit(const std::vector<std::string>& graders, const std::string& extract, nb::handle golds,
-                nb::handle responses, const In<int8_t>& expected, int64_t show, int64_t threads) {
-  const Texts texts(golds, responses, extract);
-  std::vector<Audited> audited;
-  std::string report;
-  {
-    nb::gil_scoped_release released;
-    std::vector<VerifyRow> rows(texts.answers.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i].id = str(i);
-      rows[i].prediction = texts.response[i];
-      rows[i].gold = *texts.answers[i].gold;
-      rows[i].expected = expected.data()[i];
-    }
-    for (const std::string& name : graders) {
-      const auto by = make_grader(static_cast<GraderKind>(place_of(kGraders, name, "grader")));
-      audited.push_back({name, grade_rows(*by, texts.answers, threads)});
-    }
-    report = audit_report(rows, audited, show);
-  }
-  nb::dict verdicts;
-  for (Audited& one : audited) verdicts[one.name.c_str()] = nb::cast(Verdicts{std::move(one.grading.verdicts)});
-  return nb::make_tuple(text_of(report), verdicts);
-}
-
 }  // namespace
 
 void bind_verify(nb::module_& m) {
@@ -218,8 +191,6 @@ void bind_verify(nb::module_& m) {
         nb::arg("threads"));
   m.def("classes", &classes, nb::arg("grader"), nb::arg("verdicts"), nb::arg("group"));
   m.def("explain_answer", &explain_one, nb::arg("gold"), nb::arg("response"), nb::arg("extract"));
-  m.def("audit", &audit, nb::arg("graders"), nb::arg("extract"), nb::arg("gold"), nb::arg("responses"),
-        nb::arg("expected"), nb::arg("show"), nb::arg("threads"));
 }
 
 }  // namespace ucas::python

@@ -10,7 +10,7 @@ assert_type(ucas.verify("1/2", r"\boxed{0.5}"), ucas.Verdict)
 verdicts = ucas.Verifier("lenient", threads=2).batch(["1", ["2", "3"]], ["a", b"b"])
 assert_type(verdicts.score, npt.NDArray[np.float32])
 assert_type([one.kind for one in verdicts], list[str])
-assert_type(ucas.Verifier().audit(["1"], ["1"], [True]).verdicts["math"][0].right, bool)
+assert_type(ucas.Verifier().batch(["1"], ["1"])[0].right, bool)
 
 shaped = ucas.advantages("ucas", settings={"beta": 0.02}, reward=[1, 0], group=[0, 0], length=[2, 1])
 assert_type(shaped.recorded["W"], npt.NDArray[np.float32])

@@ -1,14 +1,14 @@
 """Rewards by a Python function, for `ucas train --reward.python FILE.py:FUNCTION`: the program starts this file and asks it, batch by batch.
 
     FUNCTION              answers batches of lines of reward.command
-    check FUNCTION ROW..  loads it and sees that it can be called with rows of the data, without calling it
+    check FUNCTION ROW..  loads it and calls it once with rows of the data
 
 Known by the names of its parameters is a function of
   verl   compute_score(data_source, solution_str, ground_truth, extra_info=None) -> number, or {"score": number, ...}
   verl   compute_score(data_sources, solution_strs, ground_truths, extra_infos) -> list of them, for a whole batch
   TRL    reward(completions, prompts=.., COLUMN=.., **kwargs) -> list of numbers, for a whole batch
 Each gets what TRL and verl give it: every column of the data by its name, completions as messages where the data's prompt is a list of
-messages; the row's own extra_info. A function of TRL may be async. What it prints goes to standard error, and an exception ends the training
+messages; the row's own extra_info. None leaves a response out of its group. A function of TRL may be async. What it prints goes to standard error, and an exception ends the training
 with its traceback there and the last checkpoint kept. Needs nothing but Python's own library.
 """
 import asyncio
@@ -55,6 +55,10 @@ def load(place):
 
 
 def _truth(row):
+    """verl's as the data have it, of any type; else the right answers as texts."""
+    own = row.get("row", {}).get("reward_model")
+    if isinstance(own, dict) and own.get("ground_truth") is not None:
+        return own["ground_truth"]
     gold = row["answer"]
     return gold[0] if len(gold) == 1 else gold
 
@@ -162,6 +166,8 @@ def reply(row, given, notes, place):
     """{"id", "score"} of what a function gave for one response, and a reason where it says one."""
     answer = {"id": row["id"]} | ({"reason": ", ".join(notes)[:200]} if notes else {})
     score = given
+    if given is None:
+        return answer | {"score": None}
     if isinstance(given, dict):
         score = given.get("score")
         if isinstance(given.get("acc"), bool):
@@ -183,25 +189,32 @@ def serve(score, place, lines, write):
         batch.append(json.loads(line))
         if len(batch) < batch[0]["batch"]:
             continue
-        given, notes = score(batch)
-        if len(given) != len(batch):
-            raise Unusable(f"{place}: gave {len(given)} scores for {len(batch)} responses")
-        write("".join(json.dumps(reply(row, one, note, place)) + "\n" for row, one, note in zip(batch, given, notes)))
+        write(answers(score, batch, place))
         batch = []
 
 
+def answers(score, batch, place):
+    given, notes = score(batch)
+    if len(given) != len(batch):
+        raise Unusable(f"{place}: gave {len(given)} scores for {len(batch)} responses")
+    return "".join(json.dumps(reply(row, one, note, place)) + "\n" for row, one, note in zip(batch, given, notes))
+
+
 def check(place, rows):
-    function = load(place)
-    asked = [json.loads(row) | {"tokens": 0, "finished": True, "verdict": "unequal", "response": ""} for row in rows]
-    fit(function, caller(function, place)(asked, {"trainer_state": State(), "log_extra": print, "log_metric": print}), place)
+    """A call before there is a model, on responses that hold the right answer."""
+    batch = [json.loads(row) for row in rows]
+    try:
+        answers(scorer(load(place), place), batch, place)
+    except Unusable as error:
+        sys.exit(str(error).removeprefix(f"{place}: "))
+    except Exception as error:
+        traceback.print_exc()
+        sys.exit(f"raises {type(error).__name__}: {error} when called with {', '.join(row['problem'] for row in batch)} of the data, before the first step")
 
 
 def main(arguments):
     if arguments[0] == "check":
-        try:
-            return check(arguments[1], arguments[2:])
-        except Unusable as error:
-            sys.exit(str(error).removeprefix(f"{arguments[1]}: "))
+        return check(arguments[1], arguments[2:])
     place = arguments[0]
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the function prints is no reply

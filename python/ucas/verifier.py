@@ -12,7 +12,6 @@ from .arrays import array
 
 Text = str | bytes
 Gold = Text | float | Sequence[Text]  # a list: any one of them counts
-AUDITED = ("math", "released-train", "strict-numeric")
 
 
 def _texts_of(gold: Any) -> tuple[Text, ...]:
@@ -114,31 +113,3 @@ class Verifier:
         if self.grader != "math":
             raise Error("explain() is of the grader \"math\"")
         return _ucas.explain_answer(_texts_of(gold), response, self.extract)
-
-    def audit(self, gold: Iterable[Gold], responses: Iterable[Text], expected: npt.ArrayLike | None = None,
-              graders: Sequence[str] = AUDITED, show: int = 0) -> "Audit":
-        r"""The same responses under several graders: an `Audit` with `report` (who pays what, errors with intervals, where they
-        disagree) and `verdicts` by grader. `expected` [B]: 1 right, 0 wrong, -1 unknown, or booleans. `show`: rows listed on which
-        graders disagree.
-
-        >>> audit = Verifier().audit(["1/2"], [r"\boxed{0.5}"], [True])
-        >>> {name: verdicts[0].kind for name, verdicts in audit.verdicts.items()}
-        {'math': 'equal', 'released-train': 'equal', 'strict-numeric': 'unequal'}
-        """
-        responses = _responses(responses)
-        expected = np.full(len(responses), -1, np.int8) if expected is None else array(expected, np.int8, "expected", 1)
-        if len(expected) != len(responses):
-            raise Error(f"expected: one for each of {len(responses)} responses, got {len(expected)}")
-        report, verdicts = _ucas.audit(list(graders), self.extract, [_texts_of(one) for one in gold], responses, expected, show,
-                                       self.threads)
-        return Audit(report, verdicts)
-
-
-class Audit:
-    """What `Verifier.audit` found; prints as its report."""
-
-    def __init__(self, report: str, verdicts: dict[str, Verdicts]) -> None:
-        self.report, self.verdicts = report, verdicts
-
-    def __repr__(self) -> str:
-        return self.report

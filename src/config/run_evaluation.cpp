@@ -22,7 +22,8 @@ std::string typed(const std::string& value) {
   std::vector<std::string> words;
   for (const Json& item : read) {
     const std::string word = item.is_string() ? item.get<std::string>() : item.dump();
-    if (word.empty() || trim(word) != word || word.find_first_of(",\"[]") != std::string::npos) return value;
+    const bool plain = std::ranges::none_of(word, [](char c) { return static_cast<unsigned char>(c) < ' '; });
+    if (!plain || word.empty() || trim(word) != word || word.find_first_of(",\"[]") != std::string::npos) return value;
     words.push_back(word);
   }
   return words.empty() ? value : join(words, ",");

@@ -144,7 +144,7 @@ RefusalTable of_filter(const TrainConfig& c) {
 
 // Exactly on-policy: one update a step, and all of it sampled by the policy as it is.
 RefusalTable of_updates_of_method(const TrainConfig& c, const Needs& need) {
-  const std::string instead = str("; ", c.method->title(), " is exactly on-policy, or set method.on_policy = false");
+  const std::string instead = str("; ", c.method->title(), " is exactly on-policy, or take method.preset = \"verl\"");
   const int64_t updates = need.critic ? need.critic->updates : 0;
   return {{updates > c.data.train_batch_size * c.rollout.n,
            str("method.critic.updates = ", updates, " is more than the ", c.data.train_batch_size, " x ", c.rollout.n,

@@ -38,6 +38,7 @@ struct Response {
   int64_t sample = 0;         // its number within all samples of the prompt (key of its randomness)
   bool finished = true;       // ended by a stop token; false = cut at the length limit
   bool trained = true;        // false = masked (reward.truncated = "mask"): in its group's baseline, in nothing else
+  bool scored = true;         // false: its reward is None, so its group goes without it
   std::vector<float> terms;   // r_ik, one for each of Batch::reward_terms, not weighted
   float score = 0;            // their weighted sum, before shaping
   float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from

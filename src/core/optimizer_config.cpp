@@ -12,7 +12,9 @@ void OptimizerConfig::fields(Fields& f) {
   f.field("beta2", beta2, Range{0, 0.999999}, "AdamW: decay of the mean of squared gradients");
   f.field("weight_decay", weight_decay, Range{0, 1}, "decoupled weight decay, multiplied by lr");
   f.field("grad_clip", grad_clip, Range{0, 1e9}, "maximum global gradient norm; 0 = no clipping");
-  f.field("warmup_steps", warmup_steps, Range{0, 1e9}, "steps of linear learning-rate warm-up from 0");
+  f.field("warmup_steps", warmup_steps, Range{0, 1e9}, "steps of linear learning-rate warm-up");
+  f.field("warmup_from_zero", warmup_from_zero,
+          "learning rate of RL's first warm-up step: 0, as verl has it; false = lr / warmup_steps");
 }
 
 }  // namespace ucas

@@ -42,6 +42,7 @@ struct OptimizerConfig {
   Decay decay = Decay::all;
   double grad_clip = 1.0;  // largest global L2 norm of the gradient; 0 = no clipping
   int64_t warmup_steps = 0;
+  bool warmup_from_zero = true;  // RL: the first step of a warm-up changes nothing, as verl's
   Schedule schedule = Schedule::constant;
   double min_lr_ratio = 0.0;  // where cosine ends, as a share of lr
 

@@ -25,6 +25,9 @@ std::string gold_of_tests(const JsonRow& row);
 // Of verl's ground_truth that is such a JSON text; "" for any other text.
 std::string gold_of_truth(const JsonRow& row, const std::string& truth);
 
+// Whether a right answer is tests, as the above write them, or text of asserts.
+bool holds_tests(const std::string& gold);
+
 // LiveCodeBench's private tests: base64 of zlib of a pickle that holds one text and nothing else. This reads that one
 // form and refuses every other: a pickle is a program, and none is run here. Error(ErrorKind::data_line, "WHERE: ...").
 std::string unpack_text(std::string_view packed, const std::string& where);

@@ -192,6 +192,7 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
     if (!reward->is_object() || !reward->contains("ground_truth")) {
       refuse(row, "\"reward_model\": expected an object with \"ground_truth\"");
     }
+    if (!labels && reward->at("ground_truth").is_object()) return "";  // for a scorer of its own
     problem.gold = answer_field(row, reward->at("ground_truth"), "reward_model.ground_truth", false);
     std::string tests = problem.gold.size() == 1 ? gold_of_truth(row, problem.gold.front()) : "";
     if (!tests.empty()) problem.gold = {std::move(tests)};

@@ -281,7 +281,8 @@ Lines loss(const TrainConfig& c) {
 
 std::string schedule_words(const OptimizerConfig& o) {
   std::string text = str("learning rate ", o.lr);
-  if (o.warmup_steps > 0) text += str(", rising from 0 over ", many(o.warmup_steps, "step"));
+  if (o.warmup_steps > 0)
+    text += str(", rising", o.warmup_from_zero ? " from 0" : "", " over ", many(o.warmup_steps, "step"));
   return text + (o.warmup_steps > 0 ? ", then constant" : ", constant");
 }
 

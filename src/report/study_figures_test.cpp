@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
+#include "compare/groups.h"
 #include "records/run_record.h"
 #include "stats/spread.h"
 #include "support/synthetic_run.h"
@@ -315,6 +316,10 @@ TEST_F(study_figures_of_runs, what_is_lacking_is_said) {
   EXPECT_NE(warned_.find("steps.jsonl"), std::string::npos);
   EXPECT_TRUE(draw(FigureKind::bars, runs, "mean@x").empty());
   EXPECT_NE(warned_.find("mean@x"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, runs_without_evaluations_have_none_on_the_page) {
+  EXPECT_EQ(figures_html(group_runs({})), "");
 }
 
 TEST_F(study_figures_of_runs, files_are_written_for_what_there_is) {

@@ -59,10 +59,11 @@ class ApiReader {
     ServeRequest& ask = out.ask;
     ask.prompt = chat_ ? chat_prompt() : prompt();
     ask.stop_ids = as_.stop_ids;
-    if (chat_) ask.stop_ids.insert(ask.stop_ids.end(), as_.form_stop_ids.begin(), as_.form_stop_ids.end());
+    if (chat_) ask.stop_ids.insert(ask.stop_ids.end(), as_.form_stops.ids.begin(), as_.form_stops.ids.end());
     const std::vector<int32_t> more = ids("stop_token_ids");
     ask.stop_ids.insert(ask.stop_ids.end(), more.begin(), more.end());
     ask.stop = stops();
+    if (chat_) ask.stop.insert(ask.stop.end(), as_.form_stops.texts.begin(), as_.form_stops.texts.end());
     ask.samples = body_.whole_or("n", 1, 1, kMostSamples);
     ask.temperature = number("temperature", 1, 0, 100);
     if (ask.temperature > 0 && ask.temperature < 1e-3) refuse("\"temperature\": expected 0 (greedy) or at least 0.001");

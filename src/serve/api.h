@@ -23,7 +23,7 @@ struct ServedAs {
   int64_t vocab = 0;                        // rows of the LM head
   std::vector<int32_t> stop_ids;            // of the model's files
   std::optional<Template> prompt_template;  // of chats; nullopt = none
-  std::vector<int32_t> form_stop_ids;
+  Stops form_stops;
 };
 
 class ServeApi {

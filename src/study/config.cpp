@@ -107,7 +107,7 @@ void StudyConfig::fields(Fields& f) {
           "base; empty = OUT/pool");
   f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
   f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run");
-  f.field("first_seed", first_seed, Range{0, 1e9}, "the first of these seeds; the others follow");
+  f.field("first_seed", first_seed, Range{0, 1e9}, "first seed of a run; the others follow");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
   f.field("columns", columns,
@@ -126,22 +126,6 @@ void StudyConfig::fields(Fields& f) {
 }
 
 namespace {
-
-void check_bases(const StudyConfig& c) {
-  const std::vector<int64_t>& seeds = c.base.sft_seeds;
-  if (!c.base.embedded()) {
-    throw Error(
-        ErrorKind::config,
-        "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model");
-  }
-  if (!c.base.crossed && static_cast<int64_t>(seeds.size()) > c.seeds) {
-    throw Error(ErrorKind::config, str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
-                                       ": some would have no run; raise seeds, name fewer, or set base.crossed"));
-  }
-  if (std::set<int64_t>(seeds.begin(), seeds.end()).size() < seeds.size()) {
-    throw Error(ErrorKind::config, "base.sft_seeds names a seed twice: that would be one base");
-  }
-}
 
 // What is trained on and asked: the embedded task, tasks made for a checkpoint, or files.
 void check_sources(const StudyBase& base) {
@@ -178,23 +162,28 @@ void StudyConfig::validate(bool trains) const {
     throw Error(ErrorKind::config,
                 str("kind \"", printable(name), "\": expected one of ", join(names, ", "), did_you_mean(name, names)));
   }
-  if ((is("confidence") || is("case")) && !evaluate.greedy) {
-    throw Error(ErrorKind::config, "kinds confidence and case show greedy responses: evaluate.greedy must be true");
+  const std::vector<int64_t>& bases = base.sft_seeds;
+  const std::pair<bool, std::string> rules[] = {
+      {(is("confidence") || is("case")) && !evaluate.greedy,
+       "kinds confidence and case show greedy responses: evaluate.greedy must be true"},
+      {is("passk") && evaluate.samples < 2,
+       str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64")},
+      {!bases.empty() && !base.embedded(),
+       "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model"},
+      {!base.crossed && std::ssize(bases) > seeds,
+       str("base.sft_seeds has ", bases.size(), " bases, seeds = ", seeds,
+           ": some would have no run; raise seeds, name fewer, or set base.crossed")},
+      {std::set<int64_t>(bases.begin(), bases.end()).size() < bases.size(),
+       "base.sft_seeds names a seed twice: that would be one base"},
+      {base.crossed && bases.empty(),
+       "base.crossed = true, but base.sft_seeds is empty: name the bases, such as [0, 1, 2, 3]"},
+      {base.samples > 0 && base.samples < evaluate.samples,
+       str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
+           ": the base is asked as often as the runs at least; raise it, or 0")},
+      {!std::ranges::is_sorted(decide.looks), "decide.looks: expected ascending numbers"}};
+  for (const auto& [broken, why] : rules) {
+    if (broken) throw Error(ErrorKind::config, why);
   }
-  if (is("passk") && evaluate.samples < 2) {
-    throw Error(ErrorKind::config,
-                str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
-  }
-  if (!base.sft_seeds.empty()) check_bases(*this);
-  if (base.crossed && base.sft_seeds.empty()) {
-    throw Error(ErrorKind::config,
-                "base.crossed = true, but base.sft_seeds is empty: name the bases, such as [0, 1, 2, 3]");
-  }
-  if (base.samples > 0 && base.samples < evaluate.samples) {
-    throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
-                                       ": the base is asked as often as the runs at least; raise it, or 0"));
-  }
-  if (!std::ranges::is_sorted(decide.looks)) throw Error(ErrorKind::config, "decide.looks: expected ascending numbers");
   if (trains) check_sources(base);
 }
 

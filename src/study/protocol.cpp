@@ -28,9 +28,8 @@ void StudyDecision::fields(Fields& f) {
       "effect", effect, Range{0, 1},
       "difference of a share that the interval of the first compared column must lie within, on both sides, for \"no "
       "effect\"; 0 = not asked");
-  f.field(
-      "looks", looks, Range{2, 1000},
-      "numbers of seeds to decide at, such as 8,16, each at its level of O'Brien and Fleming; empty = once, at all");
+  f.field("looks", looks, Range{2, 1000},
+          "numbers of seeds to decide at, such as 8,16, at levels of O'Brien and Fleming; empty = once, at all seeds");
   f.field(
       "placebos", placebos,
       "rows compared with decide.row instead of the reference; \"helps\" needs a significant difference from each in "

@@ -13,24 +13,18 @@
 #include "verify/grader.h"
 #include "verify/sandbox/sandbox.h"
 
-// math            math/: the last box, decided by exact arithmetic
-// letter          text_graders.h: the choice letter in the response
-// choice          the same, of a response that the evaluation makes from the choice of greatest log-prob
-// released_train  text_graders.h: the reward of the released training code
-// strict_numeric  text_graders.h: plain numbers only
-// numeric         numeric.cpp: a number within a tolerance
-// countdown       countdown.cpp: an expression that reaches a target with given numbers
-// spelling        spelling.cpp: a word letter by letter
-// code            code/code_grader.h: a program, run in a sandbox against tests
-#define UCAS_GRADERS(X)               \
-  X(math, "math")                     \
-  X(letter, "letter")                 \
-  X(choice, "choice")                 \
-  X(released_train, "released-train") \
-  X(strict_numeric, "strict-numeric") \
-  X(numeric, "numeric")               \
-  X(countdown, "countdown")           \
-  X(spelling, "spelling")             \
+// math       math/: the last box, decided by exact arithmetic
+// letter     text_graders.h: the choice letter in the response
+// choice     the same, of a response that the evaluation makes from the choice of greatest log-prob
+// numeric    numeric.cpp: a number within a tolerance
+// countdown  countdown.cpp: an expression that reaches a target with given numbers
+// code       code/code_grader.h: a program, run in a sandbox against tests
+#define UCAS_GRADERS(X)     \
+  X(math, "math")           \
+  X(letter, "letter")       \
+  X(choice, "choice")       \
+  X(numeric, "numeric")     \
+  X(countdown, "countdown") \
   X(code, "code")
 
 namespace ucas {
@@ -62,7 +56,7 @@ std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = 
 // apart.
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 5;
+constexpr int kGraderVersion = 6;
 
 // Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
 // has its own. Read by evaluate/score, sharding/shared_grading and train/collect/reward.

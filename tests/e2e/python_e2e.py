@@ -38,6 +38,16 @@ def raises(completions, **kwargs):
     return 1 / 0
 def short(completions, **kwargs):
     return [1.0]
+def nan(completions, **kwargs):
+    return [0.5, float("nan")] * (len(completions) // 2)
+def late(completions, **kwargs):
+    return [1 / (len(completions) < 5)] * len(completions)
+def late_short(completions, **kwargs):
+    return [1.0] * min(2, len(completions))
+def none(completions, **kwargs):
+    return [None if i % 4 == 0 else float(i % 2) for i in range(len(completions))]
+def nearly_none(completions, **kwargs):
+    return [None if i % 4 else 1.0 for i in range(len(completions))]
 def grpo(step):
     return [(r["reward"] - r["group_mean"]) / (r["group_std"] + 1e-6) for r in step["responses"]]
 def own(step):
@@ -99,7 +109,7 @@ def rewards(test):
         scores[name] = [row["critic/score/mean"] for row in test.steps(f"reward-{name}")]
     test.say("the same rewards by each of them", scores["trl"] == scores["verl"] == scores["batches"] and any(scores["trl"]))
     with open(os.path.join(test.scratch, "batches")) as file:
-        test.say("in whole batches", file.read() == "8\n8\n")
+        test.say("in whole batches, after a call on two rows", file.read() == "2\n8\n8\n")
     done = test.train("reward-dotted", "--reward.python", "own.trl")
     test.say("by its dotted path", done.returncode == 0 and [row["critic/score/mean"] for row in test.steps("reward-dotted")] == scores["trl"], done)
     for name, data in (("level", "train.jsonl"), ("chat", "chats.jsonl"), ("extra", "chats.jsonl")):
@@ -108,15 +118,84 @@ def rewards(test):
     done = test.train("unfit", "--reward.python", "own.py:unfit")
     test.say("a column that the data do not have is named before the first step", done.returncode == 2 and "missing a required argument: 'absent'" in done.stderr
              and "level" in done.stderr and not os.path.exists(os.path.join(test.scratch, "unfit")), done)
-    done = test.train("raises", "--reward.python", "own.py:raises")
+    for name, said in (("raises", "raises ZeroDivisionError: division by zero when called with train/1, train/2 of the data, before the first step"),
+                       ("short", "gave 1 scores for 2 responses"), ("nan", "gave nan for the response to train/2; expected a finite number")):
+        done = test.train(name, "--reward.python", f"own.py:{name}")
+        traced = name != "raises" or 'own.py", line' in done.stderr
+        test.say(f"what a call on two rows shows ends before the first step: {name}", done.returncode == 2 and traced and not os.path.exists(os.path.join(test.scratch, name))
+                 and f"error[python]: reward.python own.py:{name}: {said}" in done.stderr, done)
+    done = test.train("late", "--reward.python", "own.py:late")
     test.say("an exception ends the run with its traceback", done.returncode == 74 and "ZeroDivisionError: division by zero" in done.stderr
-             and 'own.py", line' in done.stderr and "error[reward]: reward.python own.py:raises: ended with exit code 1" in done.stderr, done)
-    done = test.train("short", "--reward.python", "own.py:short")
-    test.say("too few scores are refused", done.returncode == 74 and "gave 1 scores for 8 responses" in done.stderr, done)
+             and 'own.py", line' in done.stderr and "error[reward]: reward.python own.py:late: ended with exit code 1" in done.stderr, done)
+    done = test.train("late-short", "--reward.python", "own.py:late_short")
+    test.say("too few scores are refused", done.returncode == 74 and "gave 2 scores for 8 responses" in done.stderr, done)
+    done = test.train("none", "--reward.python", "own.py:none")
+    means = [row["critic/score/mean"] for row in test.steps("none")[-2:]] if done.returncode == 0 else []
+    test.say("None leaves a response out of its group", len(means) == 2 and all(abs(mean - 2 / 3) < 1e-6 for mean in means)
+             and "no score (None) for 2 responses: left out of their groups" in done.stderr, done)
+    done = test.train("nearly-none", "--reward.python", "own.py:nearly_none")
+    still = [row["critic/advantages/max"] for row in test.steps("nearly-none")[-2:]] if done.returncode == 0 else []
+    test.say("a group of which one is left does not learn", still == [0, 0], done)
     done = test.train("absent", "--reward.python", "own.py:absent")
     test.say("a function that is not there is named", done.returncode == 2 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
     done = test.train("both", "--reward.python", "own.py:trl", "--reward.command", "cat")
     test.say("not with reward.command", done.returncode == 2 and "both given" in done.stderr, done)
+
+
+# Written after the layout of published GRPO trainings: messages with tags, columns by their names, verl's countdown.
+PUBLISHED = """
+import re
+def correctness_reward_func(prompts, completions, answer, **kwargs) -> list[float]:
+    responses = [completion[0]["content"] for completion in completions]
+    print(f"Question: {prompts[0][-1]['content']} Answer: {answer[0]} Response: {responses[0]}")
+    extracted = [text.split("<answer>")[-1].split("</answer>")[0].strip() for text in responses]
+    return [2.0 if r == a else 0.0 for r, a in zip(extracted, answer)]
+def soft_format_reward_func(completions, **kwargs) -> list[float]:
+    return [0.5 if re.match(r"<think>.*?</think>", completion[0]["content"]) else 0.0 for completion in completions]
+def compute_score(solution_str, ground_truth, method="strict", format_score=0.1, score=1.0):
+    numbers = [int(n) for n in re.findall(r"\\d+", solution_str)]
+    if sorted(numbers) != sorted(ground_truth["numbers"]):
+        return format_score
+    return score if sum(numbers) == ground_truth["target"] else 0
+try:
+    from trl.rewards import get_soft_overlong_punishment
+    overlong = get_soft_overlong_punishment(12, 6)
+except ImportError:
+    pass
+"""
+
+
+def published(test):
+    """Reward functions as TRL, verl and people who use them write them, unchanged."""
+    with open(os.path.join(test.scratch, "published.py"), "w") as file:
+        file.write(PUBLISHED)
+    with open(os.path.join(test.scratch, "chats-and-columns.jsonl"), "w") as file:
+        file.writelines(json.dumps({"prompt": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": f"{i}?"}], "answer": str(i % 4),
+                                    "solution": f"${i % 4}$" if i else "no formula"}) + "\n" for i in range(4))
+    with open(os.path.join(test.scratch, "countdown.jsonl"), "w") as file:
+        file.writelines(json.dumps({"data_source": "countdown", "prompt": [{"role": "user", "content": f"{i}?"}],
+                                    "reward_model": {"style": "rule", "ground_truth": {"target": 3, "numbers": [1, 2]}}}) + "\n" for i in range(4))
+    chats = ("--data", "chats-and-columns.jsonl")
+    asked = [("published.py:correctness_reward_func", chats, {0, 2}), ("published.py:soft_format_reward_func", chats, {0, 0.5}),
+             ("published.py:compute_score", ("--data", "countdown.jsonl"), {0, 0.1, 1})]
+    if test.has("trl.rewards", "math_verify"):
+        asked += [("trl.rewards.accuracy_reward", chats, {0, 1}), ("trl.rewards.think_format_reward", chats, {0, 1}), ("published.py:overlong", chats, None)]
+    else:
+        print("left out: trl or math_verify is not installed")
+    found = subprocess.run([test.python, "-c", "import importlib.util as u; print(u.find_spec('verl').submodule_search_locations[0])"], capture_output=True, text=True)
+    if found.returncode == 0:  # by their files, as its __init__ asks for ray
+        asked += [(os.path.join(found.stdout.strip(), f"utils/reward_score/{name}.py:compute_score"), (), {0, 1}) for name in ("gsm8k", "math_reward")]
+    else:
+        print("left out: verl is not installed")
+    for i, (place, data, scores) in enumerate(asked):
+        done = test.train(f"published-{i}", "--reward.python", place, *data)
+        rows = []
+        if done.returncode == 0:
+            for path in glob.glob(os.path.join(test.scratch, f"published-{i}/rollouts/*.jsonl")):
+                with open(path) as file:
+                    rows += [json.loads(line) for line in file]
+        given = {round(row["score"], 6) for row in rows if "score" in row}
+        test.say(f"unchanged: {place}", done.returncode == 0 and len(given) > 0 and (scores is None or given <= scores), done)
 
 
 def advantages(test):
@@ -308,7 +387,7 @@ def from_python(test):
 def main():
     with tempfile.TemporaryDirectory(prefix="ucas-python-") as scratch:
         test = Test(sys.argv[1], scratch)
-        for part in (rewards, advantages, trackers, reasoning, scorers, stopped, from_python):
+        for part in (rewards, published, advantages, trackers, reasoning, scorers, stopped, from_python):
             part(test)
     print(f"{test.failures} failures")
     sys.exit(1 if test.failures else 0)

@@ -3,8 +3,7 @@ each sees differently while it trains (times, retries) rank 0 decides for all; a
 import os
 import shutil
 
-from support import (SamplingServer, check, clean, finish, path, rows, served_words, small_task, start_ranks, train_words,
-                     ucas)
+from support import check, clean, finish, path, small_task, start_ranks, train_words, ucas
 
 small_task()
 # Two folders whose files have the same names: a rank that runs in the other one reads a stale copy.
@@ -100,12 +99,4 @@ with open(path("gpu", "config.toml"), "w") as file:
 said = ucas("train", "--resume", path("gpu"), "--device", "cuda:999", expect=2).stderr
 check("cannot change on --resume" not in said and 'device = "cuda:999": ' in said, f"another GPU may be named: {said}")
 check("cannot change on --resume" in ucas("train", "--resume", path("gpu"), "--device", "cpu", expect=2).stderr, "no other kind of device")
-
-# An evaluation by ranks with other weights.
-with open(path("there", "base", "model.safetensors"), "r+b") as file:
-    file.seek(-5, 2)
-    file.write(b"\x12")
-ends("an evaluation of other weights", [2, 2], "weights of base (hash) = ",
-     ["evaluate", "base", "--template", "plain", "--data", path("task", "test.jsonl"), "--max_tokens", 28, "--out", path("evaluated")],
-     {1: {"cwd": path("there")}})
 clean()

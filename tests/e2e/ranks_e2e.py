@@ -1,6 +1,5 @@
 """Several processes train what one would: the same bits by micro-batches (tests/e2e/micro_ranks_e2e.py has the whole matrix), the same
 learning by sums; one that dies ends all. With --short the first of it."""
-import json
 import os
 import random
 import signal
@@ -145,24 +144,5 @@ def killed(name, kills, *more):
 
 last = killed("killed", KILLS)
 killed("killed-sharded", (KILLS + 1) // 2, "--update.shard", "gradients")
-
-# An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
-def evaluated(out):
-    return ["evaluate", path("base"), "--template", "plain", "--data", path("task", "test.jsonl"), "--samples", 3, "--max_tokens", 28, "--out", path(out)]
-
-
-for size in (1, 3):
-    codes, said = finish(start(size, evaluated(f"evaluated-{size}")))
-    check(codes == [0] * size and all(text == "" for text in said[1:]), f"{size} processes evaluate: {said[0][-300:]}")
-for file in ("test.jsonl", "test.outputs.jsonl"):
-    at = os.path.join("base/eval", file)
-    check(same_bytes(path("evaluated-1", at), path("evaluated-3", at)), f"3 processes evaluate: {file} is the same")
-figures = []
-for size in (1, 3):
-    with open(path(f"evaluated-{size}", "base/eval/test.json")) as file:
-        figures.append({k: v for k, v in json.load(file).items() if k not in ("seconds", "tokens_per_second")})
-check(figures[0] == figures[1], "3 processes evaluate: the same figures")
-codes, said = finish(start(2, [*evaluated("bad")[:-2], "--server", "http://127.0.0.1:9"]))
-check(codes == [2, 2] and "need one process" in said[0], "what is asked of a server needs one process")
 print(f"{KILLS} kills, {last} steps: all others ended")
 clean()

@@ -4,7 +4,7 @@ import os
 import signal
 
 from support import PATIENCE, SamplingServer as Server
-from support import check, clean, end, path, rows, same_bytes, same_steps, served_words, small_task, stopped_at, train_words, ucas
+from support import check, clean, end, path, rows, same_steps, served_words, small_task, stopped_at, ucas
 
 STEPS = 3
 RETRIES = ("rollout/retries",)
@@ -28,7 +28,6 @@ check(counts["hand_over"] == STEPS, f"weights are handed over before each step, 
 steps = [r for r in rows(path("served")) if r["training/global_step"] > 0]
 check(len(steps) == STEPS and all(r["rollout/weight_sync_diff"] < 1e-5 for r in steps), "a known text has our log-probs")
 check(all(r["rollout/logprob_diff_max"] < 1e-4 for r in steps), "so has every response")
-check([r["rollout/weights"] for r in steps] == list(range(STEPS)), "each step names the weights of its responses")
 kept = os.listdir(path("served", "weights"))
 check(kept == [f"step-{STEPS - 1}"], "weights that were handed over before are removed")
 

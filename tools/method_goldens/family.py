@@ -49,7 +49,7 @@ def quantile(values, K):
 
 
 def add_baselines(add, rounded, uid, mask, rewards):
-    for K in (0.4, 0.75):
+    for K, variant in ((0.4, "paper"), (0.75, "paper"), (0.4, "released")):
         A = [0.0] * len(uid)
         for rows in rows_of(uid):
             r = [rewards[i] for i in rows]
@@ -58,8 +58,9 @@ def add_baselines(add, rounded, uid, mask, rewards):
                 if len(rows) == 1:
                     A[i] = rewards[i] / (1 + 1e-6)
                 elif min(r) < max(r):
-                    A[i] = (rewards[i] - quantile(r, K)) / (math.sqrt(math.fsum((x - mean) ** 2 for x in r) / (len(r) - 1)) + 1e-6)
-        add(f"qae-{K}", "qae", "paper", {"rewards": rewards, "mask": mask.tolist(), "uid": uid, "quantile": K},
+                    b = quantile(r, K) if variant == "paper" else float(torch.quantile(torch.tensor(r), K))
+                    A[i] = (rewards[i] - b) / (math.sqrt(math.fsum((x - mean) ** 2 for x in r) / (len(r) - 1)) + 1e-6)
+        add(f"qae-{K}" + ("-released" if variant == "released" else ""), "qae", variant, {"rewards": rewards, "mask": mask.tolist(), "uid": uid, "quantile": K},
             {"advantages": rounded(column(A, mask)), "A": rounded(A)})
 
 
@@ -105,25 +106,25 @@ def add_lp_reg(add, rounded, mask, old, lp0, A):
     place = torch.arange(mask.numel()).reshape(mask.shape)
     lp0 = lp0 + place / 1024 * M  # no ties
     q = torch.where(place % 4 == 0, torch.tensor(-1e4), torch.minimum(lp0 + (place % 5 - 1) / 8, torch.tensor(-0.0625))) * M
-    for name, wrong, right in (("wrong", 0.3, 0.0), ("both", 0.5, 0.25)):
-        chosen = torch.zeros_like(M)
-        for sign, share in ((-1, wrong), (1, right)):
-            ranked = sorted((float(lp0[i, t]), i, t) for i, t in (M > 0).nonzero().tolist() if sign * float(A[i, t]) > 0)
-            for _, i, t in ranked[:int(share * len(ranked))]:
-                chosen[i, t] = 1
-        held = (chosen > 0) & (lp0 < q)
-        assert held.sum() >= 2 and (chosen > 0).sum() > held.sum()
+    valid, wrong = M > 0, (M > 0) & (A < 0)
+    fewest = sorted(float(x) for x in lp0[wrong])[:int(0.3 * int(wrong.sum()))]
+    chosen_of = {"released": wrong & (lp0 <= fewest[-1]), "paper": wrong & (lp0 < torch.quantile(lp0[valid], 0.3))}
+    for variant, chosen in chosen_of.items():
+        paper = variant == "paper"
+        held = chosen & ((torch.exp(q) > 0) if paper else (lp0 < q))
+        assert held.sum() >= 2 and chosen.sum() > held.sum()
         lp = lp0.clone().requires_grad_()
         ratio = torch.exp(lp - old)
-        clipped = torch.maximum(-A * ratio, -A * ratio.clamp(0, 10))
+        bounded = ratio.clamp(0, 10)
+        policy = -A * bounded if paper else torch.maximum(-A * ratio, -A * bounded)  # the article clips both signs
         kl = torch.exp(q - lp) - (q - lp) - 1
-        per_token = torch.where(held, -A * ratio + 0.5 * kl, clipped)
+        per_token = torch.where(held, policy + 0.5 * kl, policy)
         loss = (per_token * M).sum() / N
         loss.backward()
-        add(f"lp_reg-{name}-loss", "lp_reg", "paper",
+        add(f"lp_reg-{variant}-loss", "lp_reg", variant,
             {"logp": lp0.tolist(), "old_logp": old.tolist(), "minp_logp": q.tolist(), "advantages": A.tolist(), "mask": mask.tolist(),
-             "share_wrong": wrong, "share_right": right, "coef": 0.5, "clip_low": 1, "clip_high": 9, "clip_c": 0},
-            {"selected": chosen.tolist(), "per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()),
+             "share_wrong": 0.3, "coef": 0.5, "clip_low": 1, "clip_high": 9, "clip_c": 10 if paper else 0},
+            {"selected": chosen.double().tolist(), "per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()),
              "grad_per_token": rounded(lp.grad * N * M)})
 
 

@@ -120,16 +120,15 @@ def lp_reg():
     A = group_scores([float(a) for a in acc], uid)[:, None] * mask
     old_z, z, token = logits()
     old, target = of_token(old_z, token) * mask, of_token(cut_by_min_p(old_z, 0.1), token) * mask
-    for name, wrong, right in (("wrong responses", 0.8, 0.0), ("both", 0.9, 0.9), ("one token is none", 0.05, 0.0)):
+    for name, share in (("wrong responses", 0.8), ("one token is none", 0.05)):
         lp = (of_token(z, token) * mask).requires_grad_()
         ratio = torch.exp(lp - old)
         loss = torch.maximum(-A * ratio, -A * ratio.clamp(1 - 1.0, 1 + 9.0))
         selected = torch.zeros_like(mask)
-        for sign, share in ((1, right), (-1, wrong)):
-            candidates = ((mask > 0) & (sign * A > 0)).view(-1).nonzero().view(-1)
-            k = max(1, int(len(candidates) * share))
-            if k > 1:
-                selected.view(-1)[candidates[torch.topk(lp.detach().view(-1)[candidates], k, largest=False).indices]] = 1
+        candidates = ((mask > 0) & (A < 0)).view(-1).nonzero().view(-1)
+        k = max(1, int(len(candidates) * share))
+        if k > 1:
+            selected.view(-1)[candidates[torch.topk(lp.detach().view(-1)[candidates], k, largest=False).indices]] = 1
         held = (selected > 0) & (lp.detach() < target)
         kl = (torch.exp(target - lp) - (target - lp) - 1).clamp(-10, 10)
         loss = torch.where(held, -A * ratio + kl, loss)
@@ -137,8 +136,8 @@ def lp_reg():
         mean = (loss * mask).sum() / mask.sum()
         mean.backward()
         inputs = {"logp": (lp.detach() * mask).tolist(), "old_logp": old.tolist(), "minp_logp": target.tolist(), "advantages": A.tolist(),
-                  "mask": mask.tolist(), "share_wrong": wrong, "share_right": right, "coef": 1, "clip_low": 1, "clip_high": 9, "clip_c": 0}
-        add("CarlanLark/Lp-Reg-dev", name, "lp_reg", "paper", inputs,
+                  "mask": mask.tolist(), "share_wrong": share, "coef": 1, "clip_low": 1, "clip_high": 9, "clip_c": 0}
+        add("CarlanLark/Lp-Reg-dev", name, "lp_reg", "released", inputs,
             {"selected": selected.tolist(), "per_token": rounded(loss.detach() * mask), "loss": rounded(mean.item()),
              "grad_per_token": rounded(lp.grad * mask.sum() * mask)})
 

@@ -160,6 +160,9 @@ std::string run_python(const std::string& script, const std::vector<std::string>
   }
   if (!ended.empty()) throw Error(ErrorKind::python, str(what, ": ", ended));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return printed;
+  if (said.find("Traceback (most recent call last)") != std::string::npos) {
+    for (const std::string& line : split(trim(said), '\n')) log(printable(line, 400));
+  }
   const std::string why = last_line(said);
   throw Error(ErrorKind::python,
               str(what, ": ", why.empty() ? str("its Python ended with status ", status) : printable(why, 4000)));

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "base/text/refusals.h"
 
 namespace ucas {
@@ -173,18 +175,42 @@ class Applier final : public Prefixed {
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return value;
   }
-  // "a,b" or [a, b] or ["a", "b"]
+  // a,b or [a, b] or ["a", "b\n"]: what stands in quotes is read with its escapes. Blanks around an item belong to it
+  // only where it is the whole text, or in quotes.
   static std::vector<std::string> list_items(std::string_view text) {
-    text = trim(text);
-    if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+    const std::string_view inner = trim(text);
+    const bool brackets = inner.size() >= 2 && inner.front() == '[' && inner.back() == ']';
+    if (brackets) text = inner.substr(1, inner.size() - 2);
     std::vector<std::string> items;
-    if (trim(text).empty()) return items;
-    for (const std::string& part : split(text, ',')) {
-      std::string_view item = trim(part);
-      if (item.size() >= 2 && item.front() == '"' && item.back() == '"') item = item.substr(1, item.size() - 2);
-      items.emplace_back(item);
+    if (text.empty() || (brackets && trim(text).empty())) return items;
+    for (size_t at = 0; at <= text.size();) {
+      const size_t begin = std::min(text.find_first_not_of(' ', at), text.size());
+      const auto [quoted, after] = quoted_item(text, begin);
+      const size_t end = std::min(text.find(',', quoted ? after : at), text.size());
+      const std::string_view item = text.substr(at, end - at);
+      const bool whole = at == 0 && end == text.size() && !brackets;
+      items.push_back(quoted ? *quoted : std::string(whole ? item : brackets ? trim(item) : without_blanks(item)));
+      at = end + 1;
     }
     return items;
+  }
+  // The text in quotes at `begin`, if it is the whole item, and where it ends.
+  static std::pair<std::optional<std::string>, size_t> quoted_item(std::string_view text, size_t begin) {
+    if (begin == text.size() || text[begin] != '"') return {};
+    size_t end = begin + 1;
+    while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+    const size_t next = end < text.size() ? text.find_first_not_of(' ', end + 1) : 0;
+    if (end >= text.size() || (next != std::string_view::npos && text[next] != ',')) return {};
+    try {
+      return {parse_json(text.substr(begin, end + 1 - begin), "a list").get<std::string>(), end + 1};
+    } catch (const Error&) {  // no escape: as it stands
+      return {std::string(text.substr(begin + 1, end - begin - 1)), end + 1};
+    }
+  }
+  static std::string_view without_blanks(std::string_view item) {
+    while (item.size() > 1 && item.front() == ' ') item.remove_prefix(1);
+    while (item.size() > 1 && item.back() == ' ') item.remove_suffix(1);
+    return item;
   }
 
   void visit(const OptionField& field) override {

@@ -14,6 +14,7 @@
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
 #include "config/train_config.h"
+#include "data/code_problems.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
@@ -24,6 +25,7 @@
 #include "records/run_record.h"
 #include "study/config.h"
 #include "verify/audit/verify_rows.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -175,6 +177,19 @@ Json first_row(const std::string& path) try {
   throw Error(path.ends_with(".jsonl") ? ErrorKind::data_line : ErrorKind::limit, error.what());
 }
 
+}  // namespace
+
+void check_tests(std::span<const Problem> problems) {
+  std::unique_ptr<Grader> grader;
+  for (const Problem& problem : problems) {
+    if (problem.gold.size() != 1 || !holds_tests(problem.gold.front())) continue;
+    if (grader == nullptr) grader = make_grader(GraderKind::code);
+    grader->check_gold(problem.gold, str("problem ", printable(problem.id)));
+  }
+}
+
+namespace {
+
 std::string check_rows(const std::string& path) {
   if (path.ends_with(".outputs.jsonl")) return many(read_outputs(path).outputs.size(), "response");
   const Json first = first_row(path);
@@ -186,7 +201,9 @@ std::string check_rows(const std::string& path) {
     if (first.is_object() && first.contains("question_content")) {  // LiveCodeBench's
       options.columns = {.id = "question_id", .problem = "question_content"};
     }
-    return many(read_problems({path}, options).size(), "problem");
+    const std::vector<Problem> problems = read_problems({path}, options);
+    check_tests(problems);
+    return many(problems.size(), "problem");
   }
   const LineCounts counts = read_json_lines(path, BadRows::stop, [](const JsonRow& row) {
     for (const std::string name : {"prompt", "response"}) {

@@ -1,6 +1,7 @@
 // What `ucas check` does beside reading each path as the other commands would.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct CheckOptions {
   void fields(Fields& f);
 };
 
+// Tests of programs as a training reads them, by the code grader: Error(ErrorKind::data_line) for what it would refuse.
+void check_tests(std::span<const Problem> problems);
 // What data files hold, before a training reads them.
 int summarize_data(const std::vector<std::string>& files, const CheckOptions& options);
 // Which problems of `against` stand among those of a training, by n-grams of words; kDiffers where there is any.

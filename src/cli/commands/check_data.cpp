@@ -36,6 +36,7 @@ DataFindings look_into(const std::string& path, const CheckOptions& options, con
     reading.labels = false;
     reading.columns = options.columns;
     const std::vector<Problem> problems = read_problems({path}, reading);
+    check_tests(problems);
     found.problems = summarize_problems(problems);
     for (const Problem& problem : problems) {
       if (static_cast<int64_t>(found.first.size()) < options.show) found.first.push_back(problem);

@@ -34,7 +34,7 @@ struct DiagnoseLine {
              "log-prob");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
-    f.field("json", json, "print JSON instead of text, of a training");
+    f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
   }
 };

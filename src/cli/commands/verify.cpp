@@ -18,14 +18,6 @@ namespace ucas {
 
 namespace {
 
-// What --grader may ask for of a file, and the graders that --audit compares.
-enum class ComparedGrader { ucas, released_train, strict_numeric };
-constexpr std::array<const char*, 3> names(ComparedGrader) { return {"ucas", "released-train", "strict-numeric"}; }
-constexpr GraderKind kComparedKinds[] = {GraderKind::math, GraderKind::released_train, GraderKind::strict_numeric};
-
-GraderKind kind_of(ComparedGrader compared) { return kComparedKinds[static_cast<size_t>(compared)]; }
-const char* name_of(ComparedGrader compared) { return word_of(compared); }
-
 // One of an enum's names, as an option says it.
 template <class Enum>
 Enum named(const char* option, const std::string& word) {
@@ -48,8 +40,7 @@ struct VerifyConfig {
   int64_t threads = 0;
   int64_t show = 0;
   BadRows bad_rows = BadRows::stop;
-  std::string grader = word_of(ComparedGrader::ucas);
-  bool audit = false;
+  std::string grader;
   bool explain = false, json = false;
   std::string gold, answer;
 
@@ -62,10 +53,8 @@ struct VerifyConfig {
             "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
             "<answer>; bare = whole prediction; empty = by the row's \"kind\"");
     f.field("grader", grader,
-            "grader: ucas = this program's verifier, of a run the recorded one; released-train = the released reward "
-            "(last box, equal normal forms); strict-numeric = plain numbers only; of a run also math, letter, numeric, "
-            "countdown, spelling, code");
-    f.field("audit", audit, "grade with every grader: rewards, error rates and disagreements");
+            "grader: math, letter, choice, numeric, countdown, of a run also code; empty = math, of a run the recorded "
+            "one");
     f.field(
         "explain", explain,
         "show how gold and answer were parsed and which rule decided, for --gold, for rows of --show, and in --out");
@@ -73,8 +62,7 @@ struct VerifyConfig {
     f.field("gold", gold, "right answer to grade --answer against, instead of a file");
     f.field("answer", answer, "answer to grade: the last box, or the whole text without a box");
     f.field("threads", threads, Range{0, 1024}, "CPU threads; 0 = all cores; verdicts do not depend on the number");
-    f.field("show", show, Range{0, 1e9},
-            "number of rows to list with an unexpected verdict; with --audit, rows where graders disagree");
+    f.field("show", show, Range{0, 1e9}, "number of rows to list with an unexpected verdict");
     f.choice("bad_rows", bad_rows, kBadRowsHelp);
     f.section("code", code);
   }
@@ -83,25 +71,13 @@ struct VerifyConfig {
     if (extract.empty()) return std::nullopt;
     return named<Extract>("--extract", extract);
   }
-  ComparedGrader compared() const { return named<ComparedGrader>("--grader", grader); }
+  GraderKind grader_kind() const { return grader.empty() ? GraderKind::math : named<GraderKind>("--grader", grader); }
 };
-
-std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> answers, const VerifyConfig& config) {
-  std::vector<Audited> graders;
-  for (ComparedGrader compared :
-       {ComparedGrader::ucas, ComparedGrader::released_train, ComparedGrader::strict_numeric}) {
-    graders.push_back({name_of(compared), grade_rows(*make_grader(kind_of(compared)), answers, config.threads)});
-  }
-  std::vector<Answer> read_leniently(answers.begin(), answers.end());
-  for (Answer& answer : read_leniently) answer.extract = Extract::lenient;
-  const Grading lenient = grade_rows(*make_grader(kind_of(ComparedGrader::ucas)), read_leniently, config.threads);
-  return audit_report(rows, graders, config.show) + forms_table(rows, lenient.verdicts);
-}
 
 // ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
 int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
-  if (config.audit || config.explain || config.compared() != ComparedGrader::ucas) {
-    throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --audit, --explain and --grader out");
+  if (config.explain || !config.grader.empty()) {
+    throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --explain and --grader out");
   }
   const auto grader = make_grader(GraderKind::code, {extract.value_or(Extract::lenient), config.code});
   const std::vector<VerifyRow> rows = read_code_rows(path, config.bad_rows, *grader);
@@ -130,18 +106,18 @@ int grade_one(const VerifyConfig& config, std::optional<Extract> extract) {
     for (const std::string& line : to_lines(ucas::explain(answer, Extract::strict))) out(line + "\n");
     return kDone;
   }
-  Verdict verdict = make_grader(kind_of(config.compared()))->grade({&answer, 1}).front();
+  Verdict verdict = make_grader(config.grader_kind())->grade({&answer, 1}).front();
   out(str(name_of(verdict.kind), ": ", verdict.reason, "\n"));
   return kDone;
 }
 
 // ucas verify RUN
 int regrade_run(const std::string& run, const VerifyConfig& config, std::optional<Extract> extract) {
-  if (config.audit || config.explain || !config.out.empty() || !config.gold.empty() || !config.answer.empty()) {
+  if (config.explain || !config.out.empty() || !config.gold.empty() || !config.answer.empty()) {
     throw Error(ErrorKind::usage, "verify: of a run, take --grader, --extract, --show and --json alone");
   }
   RegradeOptions options{.extract = extract, .json = config.json};
-  if (config.grader != word_of(ComparedGrader::ucas)) options.grader = named<GraderKind>("--grader", config.grader);
+  if (!config.grader.empty()) options.grader = config.grader_kind();
   if (config.show > 0) options.shown = config.show;
   return verify_run(run, options);
 }
@@ -155,24 +131,26 @@ bool says_kind(std::span<const VerifyRow> rows) {
 std::string options_verify() { return options_help(VerifyConfig{}); }
 
 int run_verify(const Words& words) {
-  CommandLine line = parse_command_line(words, {"audit", "explain", "json"});
+  CommandLine line = parse_command_line(words, {"explain", "json"});
   VerifyConfig config;
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
   if (line.positionals.size() == 1 && is_directory(line.positionals[0])) {
     return regrade_run(line.positionals[0], config, extract);
   }
-  if (config.json && (config.audit || config.show > 0 || !config.gold.empty())) {
-    throw Error(ErrorKind::usage, "verify: --json is of the summary of a file; leave --audit, --show and --gold out");
+  if (config.json && (config.show > 0 || !config.gold.empty())) {
+    throw Error(ErrorKind::usage, "verify: --json is of the summary of a file; leave --show and --gold out");
   }
-  if (config.explain && (config.audit || config.compared() != ComparedGrader::ucas)) {
-    throw Error(ErrorKind::usage,
-                "verify: --explain is of this program's own verifier; leave --audit and --grader out");
+  if (config.grader_kind() == GraderKind::code && config.kind != AnswerKind::code) {
+    throw Error(ErrorKind::usage, "verify: --grader code is of a run; of a file give --kind code");
+  }
+  if (config.explain && config.grader_kind() != GraderKind::math) {
+    throw Error(ErrorKind::usage, "verify: --explain is of the grader math; leave --grader out");
   }
   if (!config.gold.empty() || !config.answer.empty()) {
-    if (!line.positionals.empty() || config.audit || !config.out.empty() || config.kind == AnswerKind::code) {
+    if (!line.positionals.empty() || !config.out.empty() || config.kind == AnswerKind::code) {
       throw Error(ErrorKind::usage,
-                  "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
+                  "verify: --gold and --answer grade one answer of mathematics, without a file or --out");
     }
     return grade_one(config, extract);
   }
@@ -181,24 +159,15 @@ int run_verify(const Words& words) {
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
   if (config.kind == AnswerKind::code) return grade_programs(line.positionals[0], config, extract);
-  if (config.audit && (!config.out.empty() || config.compared() != ComparedGrader::ucas)) {
-    throw Error(ErrorKind::usage,
-                "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
-  }
   const std::string& path = line.positionals[0];
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
-  std::string title =
-      str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
-          extract           ? word_of(*extract)
-          : says_kind(rows) ? "by kind"
-                            : "strict",
-          config.compared() == ComparedGrader::ucas ? "" : str(", grader ", name_of(config.compared())), "\n");
-  if (config.audit) {
-    out(title + run_audit(rows, answers, config));
-    return kDone;
-  }
-  Grading grading = grade_rows(*make_grader(kind_of(config.compared())), answers, config.threads);
+  std::string title = str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
+                          extract           ? word_of(*extract)
+                          : says_kind(rows) ? "by kind"
+                                            : "strict",
+                          config.grader.empty() ? "" : str(", grader ", config.grader), "\n");
+  Grading grading = grade_rows(*make_grader(config.grader_kind()), answers, config.threads);
   if (!config.out.empty())
     write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
   if (config.json) {

@@ -157,10 +157,7 @@ GenerateWork read_generate_work(const Words& words) {
   work.policy = std::make_shared<const Policy>(
       open_policy(options.model, parse_device(options.machine.device), inference(options.dtype)));
   require_sound_gpu(*work.policy->model);
-  work.questions = encode_questions(problems, prompt_template, *work.policy, options.sampling.max_tokens);
-  const Stops stops = read_stops(options.stop, work.policy->tokenizer);
-  work.questions.stop_ids.insert(work.questions.stop_ids.end(), stops.ids.begin(), stops.ids.end());
-  work.questions.ends = ends_at(work.policy->tokenizer, stops.texts);
+  work.questions = encode_questions(problems, prompt_template, *work.policy, options.stop, options.sampling.max_tokens);
   return work;
 }
 

@@ -14,7 +14,7 @@ std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t
 }
 
 Questions encode_questions(const std::vector<Problem>& problems, const Template& prompt_template, const Policy& policy,
-                           int64_t max_tokens) {
+                           const std::vector<std::string>& more_stops, int64_t max_tokens) {
   const ModelConfig& model = policy.model->config();
   const int64_t room = model.max_position_embeddings - max_tokens;
   if (room < 1) {
@@ -31,7 +31,9 @@ Questions encode_questions(const std::vector<Problem>& problems, const Template&
   Questions out;
   for (int64_t index : prepared.problem) out.problems.push_back(problems[static_cast<size_t>(index)]);
   out.prompts = std::move(prepared.ids);
-  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stop_ids(prompt_template, policy.tokenizer));
+  const Stops stops = stops_of(prompt_template, more_stops, policy.tokenizer);
+  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stops.ids);
+  out.ends = ends_at(policy.tokenizer, stops.texts);
   return out;
 }
 

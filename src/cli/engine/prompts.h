@@ -23,8 +23,8 @@ struct Questions {
 
 std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options);
 
-// Drops prompts that leave no room for `max_tokens` in the model's positions.
+// Drops prompts that leave no room for `max_tokens` in the model's positions. Borrows the policy's tokenizer.
 Questions encode_questions(const std::vector<Problem>& problems, const Template& prompt_template, const Policy& policy,
-                           int64_t max_tokens);
+                           const std::vector<std::string>& more_stops, int64_t max_tokens);
 
 }  // namespace ucas

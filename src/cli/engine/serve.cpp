@@ -66,7 +66,7 @@ int run_serve(const Words& words) {
   as.tokenizer = &policy.tokenizer;
   as.vocab = model.vocab_size;
   as.stop_ids = collect_stop_ids(model, policy.tokenizer);
-  if (as.prompt_template) as.form_stop_ids = stop_ids(*as.prompt_template, policy.tokenizer);
+  if (as.prompt_template) as.form_stops = stops_of(*as.prompt_template, {}, policy.tokenizer);
 
   const auto engine = make_engine(*policy.model, options.engine);
   Service service(*engine, policy.tokenizer, std::min(options.max_length, model.max_position_embeddings),

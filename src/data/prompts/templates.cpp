@@ -263,13 +263,12 @@ std::vector<int32_t> encode_prompt(const Template& prompt_template, const Proble
   return ids;
 }
 
-std::vector<int32_t> stop_ids(const Template& prompt_template, const Tokenizer& tokenizer) {
-  std::vector<int32_t> ids;
-  for (const std::string& token : prompt_template.stop) ids.push_back(token_of(prompt_template, token, tokenizer));
-  return ids;
-}
-
-Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer) {
+Stops stops_of(const Template& prompt_template, const std::vector<std::string>& more, const Tokenizer& tokenizer) {
+  std::vector<std::string> stops = prompt_template.stop;
+  for (const std::string& stop : stops) {
+    if (stop.starts_with("<|")) token_of(prompt_template, stop, tokenizer);
+  }
+  stops.insert(stops.end(), more.begin(), more.end());
   const auto special = [&](int32_t id) { return tokenizer.decode({&id, 1}, true).empty(); };
   Stops out;
   for (const std::string& stop : stops) {

@@ -30,7 +30,7 @@ struct Template {
   std::string text;                  // holds {problem} once, {system} and {choices} at most once
   std::string system;                // for {system}, where the problem brings none of its own
   std::vector<std::string> special;  // token texts that stand for themselves in `text`
-  std::vector<std::string> stop;     // tokens that end a response, beside those of the model's own files
+  std::vector<std::string> stop;     // tokens and texts that end a response, beside those of the model's own files
   bool chat = false;                 // `text` is Jinja; "" in a file: the checkpoint's own
   std::string user = "{problem}";    // of a chat: the user's message, with {problem} once and {choices}
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
@@ -46,7 +46,7 @@ struct Template {
     f.field("text", text, "prompt text with {problem}, {system} and {choices}");
     f.field("system", system, "default system message for {system} where a problem has none");
     f.field("special", special, "special tokens in `text`; each must be one token of the tokenizer");
-    f.field("stop", stop, "stop tokens that end a response; each must be one token of the tokenizer");
+    f.field("stop", stop, "special tokens and texts that end a response");
     f.field("chat", chat, "use `text` as a Jinja chat template; without `text`, the checkpoint's own");
     f.field("user", user, "user message of a chat, with {problem} and {choices}");
     f.field("few_shot", few_shot, "file of worked examples: problem, and response, solution or answer");
@@ -80,15 +80,15 @@ std::string render(const Template& prompt_template, const Problem& problem);
 // The prompt as the model gets it. Special tokens split the text; between them it is encoded as one run, so that tokens
 // are the same as those of the whole text. It begins with what the tokenizer puts before a text (BOS), once.
 std::vector<int32_t> encode_prompt(const Template& prompt_template, const Problem& problem, const Tokenizer& tokenizer);
-std::vector<int32_t> stop_ids(const Template& prompt_template, const Tokenizer& tokenizer);
-// Further stops that a user names. A special token, and a token by its spelling in the vocabulary where that is not its
-// text, is an id; any other is a text, which ends a response wherever tokens complete it (text/stop_texts.h).
-// Error(ErrorKind::tokenizer) for a text that holds special tokens among others.
+// The stops of a template, and `more` that a user names. A special token, and a token by its spelling in the vocabulary
+// where that is not its text, is an id; any other is a text, which ends a response wherever tokens complete it
+// (text/stop_texts.h). Error(ErrorKind::tokenizer) for a text that holds special tokens among others, and for a <|..|>
+// of the template that is no token.
 struct Stops {
   std::vector<int32_t> ids;
   std::vector<std::string> texts;
 };
-Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer);
+Stops stops_of(const Template& prompt_template, const std::vector<std::string>& more, const Tokenizer& tokenizer);
 
 struct PreparedPrompts {
   std::vector<std::vector<int32_t>> ids;

@@ -70,12 +70,12 @@ TEST_F(templates, of_published_baselines_open_the_thoughts_or_leave_them_to_the_
 
 TEST_F(templates, further_stops_are_special_tokens_or_texts) {
   const Tokenizer tokenizer = Tokenizer::load(folder_);
-  const Stops stops = read_stops({"<|im_end|>", "?\n", "</answer>"}, tokenizer);
+  const Stops stops = stops_of({}, {"<|im_end|>", "?\n", "</answer>"}, tokenizer);
   EXPECT_EQ(stops.ids, (std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")}));
   EXPECT_EQ(stops.texts, (std::vector<std::string>{"?\n", "</answer>"}))
       << "a token with a text may be part of a longer one";
   try {
-    read_stops({"so<|im_end|>"}, tokenizer);
+    stops_of({}, {"so<|im_end|>"}, tokenizer);
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("holds a special token of"), std::string::npos) << error.what();
@@ -145,10 +145,15 @@ TEST_F(templates, begin_once_with_what_the_tokenizer_puts_before_a_text) {
 
 TEST_F(templates, that_a_tokenizer_cannot_write_are_refused_by_name) {
   Tokenizer tokenizer = Tokenizer::load(folder_);
-  EXPECT_THROW(stop_ids(load_template("qwen_math"), tokenizer), Error);  // no <|endoftext|> here
+  EXPECT_THROW(stops_of(load_template("qwen_math"), {}, tokenizer), Error);  // no <|endoftext|> here
   Template prompt_template = load_template("plain");
   prompt_template.stop = {"<|im_end|>"};
-  EXPECT_EQ(stop_ids(prompt_template, tokenizer), std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
+  EXPECT_EQ(stops_of(prompt_template, {}, tokenizer).ids, std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
+  // A text of a template ends a response also where a longer token holds it.
+  prompt_template.stop = {"<|im_end|>", "\n", "the"};
+  const Stops stops = stops_of(prompt_template, {"Q:"}, tokenizer);
+  EXPECT_EQ(stops.ids, std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
+  EXPECT_EQ(stops.texts, (std::vector<std::string>{"\n", "the", "Q:"}));
   prompt_template.special = {"<|other|>"};
   prompt_template.text = "<|other|>{problem}";
   EXPECT_THROW(encode_prompt(prompt_template, question("q"), tokenizer), Error);
@@ -365,7 +370,7 @@ TEST_F(templates, encode_qwen_prompts_as_the_whole_text_is_encoded) {
           << problem.id;
     }
   }
-  EXPECT_EQ(stop_ids(load_template("qwen_math"), tokenizer), (std::vector<int32_t>{151645, 151643}));
+  EXPECT_EQ(stops_of(load_template("qwen_math"), {}, tokenizer).ids, (std::vector<int32_t>{151645, 151643}));
 }
 
 }  // namespace

@@ -167,10 +167,9 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   std::string hashed;  // what is asked
   if (answerer_.tokenizer) {
     const Tokenizer& tokenizer = *answerer_.tokenizer;
-    std::vector<int32_t> stops = stop_ids(prompt_template, tokenizer);
-    const Stops named = read_stops(prompting.stop, tokenizer);
-    for (const auto& more : {named.ids, answerer_.eos}) stops.insert(stops.end(), more.begin(), more.end());
-    source.stop_ids = collect_stop_ids({}, tokenizer, stops);
+    Stops named = stops_of(prompt_template, prompting.stop, tokenizer);
+    named.ids.insert(named.ids.end(), answerer_.eos.begin(), answerer_.eos.end());
+    source.stop_ids = collect_stop_ids({}, tokenizer, named.ids);
     for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
     source.end_texts = named.texts;
     as.stop_texts.insert(as.stop_texts.end(), named.texts.begin(), named.texts.end());

@@ -4,9 +4,8 @@
 //   b = sum_i L_i R_i / sum_i L_i,   A_i = R_i - b,   L_i the tokens of a response, within the prompt's group
 // No deviation, no KL, no entropy bonus. The other half of the method is exact on-policy training, one update a step of
 // what the policy as it is has sampled: update.mini_batch_size = data.train_batch_size, update.epochs = 1, nothing from
-// an earlier step. Other sizes are refused, unless on_policy = false asks for the baseline alone, as verl's form does,
-// which does not enforce them. Every ratio is then 1, and the loss, PPO's clip without a dual clip (verl's adds one of
-// 3), is the policy gradient.
+// an earlier step. Other sizes are refused, but under the preset verl, which does not enforce them. Every ratio is then
+// 1, and the loss, PPO's clip without a dual clip (verl's adds one of 3), is the policy gradient.
 //
 // Alone in its group: 0 by the formula; its reward in verl (group_of_one).
 // Read for this: the article's abstract and summaries of its derivation, verl's page on OPO and its core_algos.py,
@@ -43,15 +42,8 @@ class Opo final : public Method {
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
              "advantage of the only response to a prompt: the reward (verl), or zero");
-    f.field("on_policy", on_policy_,
-            "refuse off-policy settings: several updates per step, or responses of an earlier policy; false = use the "
-            "baseline alone");
   }
-  Needs needs() const override {
-    Needs needs;
-    needs.on_policy = on_policy_;
-    return needs;
-  }
+  Needs needs() const override { return {.on_policy = on_policy_}; }
   std::vector<Equation> equations() const override {
     return {
         {"baseline", "b = sum_i L_i R_i / sum_i L_i",

@@ -5,14 +5,20 @@
 // elsewhere: of a hard prompt only right responses are rewarded, of an easy one only wrong ones punished, and most
 // responses have advantage 0. Alone in its group: as GRPO's.
 //
-// K = 0.4 is ours: the article tunes it. The loss is DAPO's, whose baseline the article replaces.
-// Read for this: the article's abstract, which states the two regimes, and summaries; its code was not at hand.
+// K = 0.4 is what the authors recommend (0.6 where entropy collapses early). The loss is DAPO's, whose baseline the
+// article replaces.
+//
+//   preset    b
+//   paper     as above
+//   released  interpolated between the two rewards, as torch.quantile does: of 8 responses with 5 right 0.8, not 1
+// Read for this: the article's abstract, which states the two regimes, a reader's notes, the authors' README.
 #include <algorithm>
 #include <cmath>
 
 #include "base/str.h"
 #include "methods/group_relative.h"
 #include "methods/registry.h"
+#include "objective/loss/selection.h"
 
 namespace ucas {
 
@@ -23,7 +29,7 @@ constexpr Metric kQaeSilent{
 
 class Qae final : public Method {
  public:
-  explicit Qae(std::string_view) {
+  explicit Qae(std::string_view preset) : interpolated_(preset == "released") {
     objective_ = {
         .clip_high = 0.28, .dual_clip = 10, .aggregation = Aggregation::group_token_mean, .keep_mixed_groups = true};
   }
@@ -33,7 +39,9 @@ class Qae final : public Method {
   }
   std::vector<Equation> equations() const override {
     return {
-        {"baseline", str("b = min{x: at least ", quantile_, " G of the rewards are <= x}"),
+        {"baseline",
+         interpolated_ ? str("b = the ", quantile_, "-quantile of the rewards, interpolated")
+                       : str("b = min{x: at least ", quantile_, " G of the rewards are <= x}"),
          str("the ", quantile_, "-quantile of the prompt's rewards: the lower of two values where at most ", "1 - ",
              quantile_, " of the responses are right, else the higher")},
         {"advantage", str("A_i = (R_i - b) / (std(R) + ", group_.eps, "), std over G", group_.ddof == 1 ? " - 1" : ""),
@@ -64,12 +72,13 @@ class Qae final : public Method {
     std::ranges::sort(R);
     const double G = static_cast<double>(R.size());
     const auto at = static_cast<size_t>(std::max(1.0, std::ceil(quantile_ * G - 1e-9))) - 1;
-    const double b = R[at];
+    const double b = interpolated_ ? quantile(R, quantile_) : R[at];
     const double std = std::sqrt(found.squares / (G - static_cast<double>(group_.ddof)));
     for (size_t i = 0; i < A.size(); ++i) A[i] = (o[i].reward - b) / (std + group_.eps);
     return A;
   }
 
+  bool interpolated_;
   double quantile_ = 0.4;
   GroupAdvantageConfig group_;
 };
@@ -79,7 +88,7 @@ class Qae final : public Method {
 MethodRow qae_row() {
   return {.title = "QAE",
           .paper = "Wu et al. 2025, Quantile Advantage Estimation for Entropy-Safe Reasoning (arXiv:2509.22611)",
-          .presets = {"paper"},
+          .presets = {"paper", "released"},
           .create = create<Qae>,
           .metrics = {&kQaeSilent}};
 }

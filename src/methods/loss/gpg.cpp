@@ -2,8 +2,8 @@
 // the group's mean, and the gradient is scaled up by what the prompts that teach nothing have taken from it:
 //   A_i = alpha (R_i - mean(R)) / F_norm,   alpha = B / (B - M)
 //   loss_t = -A lp_t
-// B responses, M of them to prompts whose rewards are all equal; F_norm = 1 (norm_by_std = true: the group's deviation,
-// which the article tries and leaves). With dynamic sampling M is 0 and so alpha 1.
+// B responses, M of them to prompts whose rewards are all equal; F_norm = 1 (the article tries the group's deviation
+// and leaves it). With dynamic sampling M is 0 and so alpha 1.
 //
 //   preset  alpha                                     alone in its group
 //   paper   B / (B - M), at least one group mixed     0
@@ -26,47 +26,31 @@ namespace {
 constexpr Metric kGpgAlpha{.key = "gpg/alpha",
                            .help = "what all advantages are multiplied by: 1 where every prompt is mixed"};
 
-enum class GpgScale { mixed, nonzero, off };
-
 class Gpg final : public Method {
  public:
-  explicit Gpg(std::string_view preset) {
+  explicit Gpg(std::string_view preset) : by_rewards_(preset == "verl") {
     objective_ = {.dual_clip = 0};
-    if (preset != "verl") return;
-    alpha_ = GpgScale::nonzero;
-    group_of_one_ = GroupOfOne::reward;
+    if (by_rewards_) group_of_one_ = GroupOfOne::reward;
   }
   void fields(Fields& f) override {
-    f.choice("alpha", alpha_, {"mixed", "nonzero", "off"},
-             "scale of all advantages: all responses over responses in mixed groups, over responses with a reward "
-             "(verl), or 1");
-    f.field("norm_by_std", norm_by_std_,
-            "F_norm: divide advantages by the group's standard deviation too (+ 1e-4, as released)");
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
              "advantage of the only response to a prompt: the reward, or zero");
   }
   std::vector<Equation> equations() const override {
-    const bool scaled = alpha_ != GpgScale::off;
-    std::vector<Equation> list = {
-        {"advantage",
-         str("A_i = ", scaled ? "alpha " : "", "(R_i - mean(R))", norm_by_std_ ? " / (std(R) + 1e-4)" : ""),
-         "a response's reward against the mean of those of the same prompt"}};
-    if (alpha_ == GpgScale::mixed) {
-      list.push_back({"alpha", "alpha = B / (B - M)",
-                      "M of the step's B responses belong to prompts whose rewards are all equal: the others count for "
-                      "them, so that the size of a step does not fall with their number"});
-    } else if (scaled) {
-      list.push_back({"alpha", "alpha = B / |{i: R_i != 0}|", "all responses over those whose reward is not 0"});
-    }
-    list.push_back({"objective", "loss_t = -A lp_t", "the policy gradient itself: no ratio, nothing clips"});
-    return list;
+    return {{"advantage", "A_i = alpha (R_i - mean(R))",
+             "a response's reward against the mean of those of the same prompt"},
+            by_rewards_
+                ? Equation{"alpha", "alpha = B / |{i: R_i != 0}|", "all responses over those whose reward is not 0"}
+                : Equation{"alpha", "alpha = B / (B - M)",
+                           "M of the step's B responses belong to prompts whose rewards are all equal: the others "
+                           "count for them, so that the size of a step does not fall with their number"},
+            {"objective", "loss_t = -A lp_t", "the policy gradient itself: no ratio, nothing clips"}};
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     const double alpha = scale_of(batch);
     auto A = [&](std::span<const Response> o) {
-      std::vector<double> of = norm_by_std_ ? group_advantage(o, {.eps = 1e-4, .group_of_one = group_of_one_})
-                                            : centered_rewards(o, group_of_one_);
+      std::vector<double> of = centered_rewards(o, group_of_one_);
       for (double& a : of) a *= alpha;
       return of;
     };
@@ -93,18 +77,17 @@ class Gpg final : public Method {
       const auto o = batch.of(group);
       if (std::ranges::any_of(o, [](const Response& o_i) { return std::isnan(o_i.reward); })) return std::nan("");
       const auto equal = [&](const Response& o_i) { return o_i.reward == o.front().reward; };
-      const bool dead = alpha_ == GpgScale::mixed && std::ranges::all_of(o, equal);
+      const bool dead = !by_rewards_ && std::ranges::all_of(o, equal);
       for (const Response& o_i : o) {
         if (!o_i.trained) continue;
         all += 1;
-        learning += alpha_ == GpgScale::nonzero ? o_i.reward != 0 : !dead;
+        learning += by_rewards_ ? o_i.reward != 0 : !dead;
       }
     }
-    return alpha_ == GpgScale::off || learning == 0 ? 1 : all / learning;
+    return learning == 0 ? 1 : all / learning;
   }
 
-  GpgScale alpha_ = GpgScale::mixed;
-  bool norm_by_std_ = false;
+  bool by_rewards_;
   GroupOfOne group_of_one_ = GroupOfOne::zero;
 };
 

@@ -8,8 +8,6 @@ namespace ucas {
 namespace {
 
 using testing::compute_advantages;
-using testing::number;
-using testing::text;
 
 // Two mixed prompts of 2 and 3 responses, one whose 3 all earn the same, one with a single response.
 Batch four_prompts() {
@@ -39,13 +37,6 @@ TEST(gpg_method, verl_s_scale_counts_rewards_instead_of_prompts) {
   EXPECT_DOUBLE_EQ(s.metrics.at("gpg/alpha"), 1.5);
   EXPECT_NEAR(s.advantage[0], 0.75, 1e-6);
   EXPECT_NEAR(s.advantage[9], 1.5, 1e-6);
-}
-
-TEST(gpg_method, the_scale_can_be_left_out_and_the_deviation_taken_in) {
-  EXPECT_NEAR(compute_advantages(four_prompts(), "gpg", "", {text("alpha", "off")}).advantage[0], 0.5, 1e-6);
-  Setting std_too{"norm_by_std", true, "test", false};
-  EXPECT_NEAR(compute_advantages(four_prompts(), "gpg", "", {text("alpha", "off"), std_too}).advantage[0],
-              0.5 / (std::sqrt(0.5) + 1e-4), 1e-6);
 }
 
 TEST(gpg_method, a_batch_without_a_mixed_prompt_teaches_nothing) {

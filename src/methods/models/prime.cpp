@@ -9,8 +9,8 @@
 //   R_it   = sum_{k>=t} s_ik                                 returns
 //   A_it   = (R_it - mean) / sqrt(var + 1e-8)                over all tokens of the batch
 //
-// Departures. Article: beta q at every token and x - mean of the others; both released codes scale x by n / (n - 1) too
-// (leave_one_out = "scaled"). Neither code says what a lone response is: here it keeps its x, as in verl's RLOO.
+// Not here: the article's beta q at every token and x - mean of the others; both released codes scale x by n / (n - 1).
+// Neither code says what a lone response is: here it keeps its x, as in verl's RLOO.
 #include <algorithm>
 #include <cmath>
 
@@ -27,22 +27,18 @@ namespace {
 constexpr Metric kPrimeNormalizer{.key = "prm/normalizer",
                                   .help = "what PRIME divides token rewards by: the largest return of the batch"};
 
-enum class TokenReward { all_but_last, all, all_scaled };  // beta q but the last | q | beta q
-enum class LeaveOneOut { scaled, others };
-
 struct PrimeOptions {
   PrmConfig prm;
-  TokenReward token_reward = TokenReward::all_but_last;
-  LeaveOneOut leave_one_out = LeaveOneOut::scaled;
+  bool all_tokens = false;           // r_it = q_it at every token, not beta q_it but at the last
   double coef_prm = 5, coef_gt = 5;  // verl: reward_dpo_coef, reward_gt_coef
 };
 
 // r_it before centring: [N].
 std::vector<double> process_rewards(const PrimeOptions& options, const Batch& batch, double& normaliser) {
   std::vector<double> r(batch.token.size(), 0.0);
-  double scale = options.token_reward == TokenReward::all ? 1.0 : options.prm.beta;
+  double scale = options.all_tokens ? 1.0 : options.prm.beta;
   for (const Response& o : batch.responses) {
-    int64_t rewarded = o.length - (options.token_reward == TokenReward::all_but_last ? 1 : 0);
+    int64_t rewarded = o.length - (options.all_tokens ? 0 : 1);
     for (int64_t t = o.first; t < o.first + rewarded; ++t) r[t] = scale * batch.prm_logratio[t];
   }
   std::vector<double> to_go = r;
@@ -59,22 +55,16 @@ std::vector<double> process_rewards(const PrimeOptions& options, const Batch& ba
 // Leave-one-out over one group: what a row's values are multiplied by, and what is taken off. `means`: mean_t(x_j) of
 // the rows that take part.
 struct Centre {
-  LeaveOneOut form;
   double n = 0, sum = 0;
 
-  Centre(LeaveOneOut which, const std::vector<double>& means)
-      : form(which), n(static_cast<double>(means.size())), sum(sorted_sum(means)) {}
-  // x of a row whose own mean is `own`.
-  double operator()(double x, double own) const {
-    if (n < 2) return x;
-    return form == LeaveOneOut::scaled ? (n * x - sum) / (n - 1) : x - (sum - own) / (n - 1);
-  }
+  explicit Centre(const std::vector<double>& means) : n(static_cast<double>(means.size())), sum(sorted_sum(means)) {}
+  double operator()(double x) const { return n < 2 ? x : (n * x - sum) / (n - 1); }
 };
 
 double row_mean(const Response& o, std::span<const double> x) {
   double sum = 0;
   for (double value : x.subspan(o.first, o.length)) sum += value;
-  return o.length == 0 ? 0 : sum / static_cast<double>(o.length);
+  return sum / static_cast<double>(o.length);
 }
 
 class Prime final : public Method {
@@ -83,7 +73,7 @@ class Prime final : public Method {
   // medium difficulty: verl prefers them among those generated, the authors generate until the batch is full of them.
   explicit Prime(std::string_view preset) {
     bool authors = preset == "authors";
-    options_.token_reward = authors ? TokenReward::all : TokenReward::all_but_last;
+    options_.all_tokens = authors;
     options_.prm.order = authors ? PrmOrder::after : PrmOrder::before;
     // The reward model's optimizer is the same in both codes: AdamW, 1e-6, no decay, clip 10.
     options_.prm.optimizer.lr = 1e-6;
@@ -96,12 +86,6 @@ class Prime final : public Method {
                   .keep_order = authors ? KeepOrder::refill : KeepOrder::prefer};
   }
   void fields(Fields& f) override {
-    f.choice("token_reward", options_.token_reward, {"all_but_last", "all", "all_scaled"},
-             "token rewards: beta q except at the last token (verl), q at all tokens (authors), or beta q at all "
-             "tokens (paper)");
-    f.choice(
-        "leave_one_out", options_.leave_one_out, {"scaled", "others"},
-        "leave-one-out baseline: x n/(n-1) - sum of means/(n-1) (released codes), or x - mean of the others (paper)");
     f.field("coef_prm", options_.coef_prm, Range{0, 1000}, "weight of the reward model's token rewards");
     f.field("coef_gt", options_.coef_gt, Range{0, 1000}, "weight of the verdict");
     f.section("prm", options_.prm);
@@ -110,10 +94,8 @@ class Prime final : public Method {
 
   std::vector<Equation> equations() const override {
     const PrmConfig& prm = options_.prm;
-    std::string beta = options_.token_reward == TokenReward::all ? "" : str(prm.beta, " ");
-    bool last = options_.token_reward != TokenReward::all_but_last, before = prm.order == PrmOrder::before;
-    std::string others = options_.leave_one_out == LeaveOneOut::scaled ? "(n x - sum_j mean_t(x_j)) / (n - 1)"
-                                                                       : "x - mean of mean_t(x_j) over the others";
+    const bool last = options_.all_tokens, before = prm.order == PrmOrder::before;
+    std::string beta = last ? "" : str(prm.beta, " ");
     return {{"implicit reward", "q_it = ln pi_phi(o_it) - ln pi_ref(o_it)",
              "a second model phi, read through its log-ratio to its frozen start"},
             {"reward model's loss", str("BCE(sigmoid(", prm.beta, " sum_t q_it), acc_i), lr ", prm.optimizer.lr),
@@ -122,7 +104,7 @@ class Prime final : public Method {
             {"token reward", str("r_it = ", beta, "q_it", last ? "" : " for t < L_i, r_iL = 0"),
              last ? "every token has one" : "the last token has none"},
             {"batch norm", "r_it = r_it / (max |sum_{k>=t} r_ik| + 1e-6)", "the largest return of the batch becomes 1"},
-            {"leave-one-out", str("u, v: x = ", others),
+            {"leave-one-out", "u, v: x = (n x - sum_j mean_t(x_j)) / (n - 1)",
              "both sources, token rewards and verdicts, are compared with the group's other responses"},
             {"advantage", str("A = whiten(sum_{k>=t} ", options_.coef_prm, " u_ik + ", options_.coef_gt, " v_i)"),
              "returns of both, whitened over the trained tokens of the batch"}};
@@ -134,19 +116,18 @@ class Prime final : public Method {
     std::vector<float> verdicts(batch.responses.size());
     for (const Group& group : batch.groups) {
       auto o = batch.of(group);
-      std::vector<double> own, with_tokens, acc;
+      std::vector<double> with_tokens, acc;
       for (const Response& o_i : o) {
-        own.push_back(row_mean(o_i, r));
         acc.push_back(is_right(o_i) ? 1.0 : 0.0);
-        if (o_i.length > 0) with_tokens.push_back(own.back());  // an empty one has no token rewards to compare with
+        if (o_i.length > 0) with_tokens.push_back(row_mean(o_i, r));  // an empty one has no token rewards to compare
       }
-      Centre prm(options_.leave_one_out, with_tokens), gt(options_.leave_one_out, acc);
+      const Centre prm(with_tokens), gt(acc);
       for (size_t i = 0; i < o.size(); ++i) {
-        double v = gt(acc[i], acc[i]);
+        double v = gt(acc[i]);
         verdicts[group.first + i] = static_cast<float>(v);
         if (o[i].length == 0) continue;
         int64_t last = o[i].first + o[i].length - 1;
-        for (int64_t t = o[i].first; t <= last; ++t) s[t] = options_.coef_prm * prm(r[t], own[i]);
+        for (int64_t t = o[i].first; t <= last; ++t) s[t] = options_.coef_prm * prm(r[t]);
         s[last] += options_.coef_gt * v;
       }
     }

@@ -71,19 +71,6 @@ TEST(prime, the_authors_reward_every_token_without_beta) {
   Result verl = run(kPair), authors = run(kPair, {}, "authors");
   EXPECT_EQ(verl.row("r")[1], 0);
   EXPECT_NEAR(authors.row("r")[1], 9.0 / (9.4 + 1e-6), 1e-6);
-  // The article's form differs from the authors' by beta alone, which the normaliser takes out but for its 1e-6.
-  Result article = run(kPair, {{"token_reward", "all_scaled"}, {"prm.beta", "0.5"}}, "authors");
-  for (size_t t = 0; t < 4; ++t) EXPECT_NEAR(article.A[t], authors.A[t], 1e-5);
-}
-
-TEST(prime, the_articles_leave_one_out_does_not_scale) {
-  Result scaled = run(kPair), others = run(kPair, {{"leave_one_out", "others"}});
-  EXPECT_EQ(scaled.row("v"), others.row("v"));  // the same for a value per response
-  double s = 0.2 / (0.2 + 1e-6);
-  EXPECT_NEAR(run(kPair, {{"leave_one_out", "others"}, {"prm.beta", "0.5"}, {"coef_gt", "0"}}).row("R")[1],
-              5 * 0.25 * s, 1e-5);
-  EXPECT_NEAR(scaled.row("R")[0], others.row("R")[0], 1e-5);  // a whole response: the same
-  EXPECT_NE(scaled.row("R")[1], others.row("R")[1]);
 }
 
 TEST(prime, a_reward_model_that_knows_nothing_leaves_the_verdict) {

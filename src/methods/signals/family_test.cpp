@@ -104,6 +104,16 @@ TEST(qae_method, a_hard_prompt_rewards_its_right_responses_alone_and_an_easy_one
   expect_tokens_near(easy, {0, 0, 0, -2});
 }
 
+// Rewards 0 0 0 1 1 1 1 1 of deviation sqrt(15 / 56): the 0.4-quantile at place 2.8 is 0.8.
+TEST(qae_method, the_released_baseline_lies_between_two_rewards) {
+  const Batch batch = family_group({1, 1, 1, 1, 1, 0, 0, 0}, std::vector<std::vector<float>>(8, {-1}));
+  const double deviation = std::sqrt(15.0 / 56);
+  const std::vector<float> A = family_advantages(batch, "qae", {}, "released");
+  EXPECT_NEAR(A[0], 0.2 / deviation, 1e-5);
+  EXPECT_NEAR(A[7], -0.8 / deviation, 1e-5);
+  EXPECT_EQ(family_advantages(batch, "qae")[0], 0);
+}
+
 // p <= 1 - K is hard: with five responses and K = 0.4 up to three right ones.
 TEST(qae_method, the_two_regimes_meet_where_the_share_of_right_responses_is_1_minus_k) {
   const std::vector<std::vector<float>> lp(5, {-1});
@@ -170,26 +180,51 @@ LossCase lp_reg_case(const std::vector<float>& under_min_p) {
   return mini;
 }
 
-TEST(lp_reg_method, the_least_likely_half_of_a_wrong_response_is_drawn_to_its_probability_under_min_p) {
-  auto method = make_method("lp_reg");
+// Derivatives of the four tokens, of a mean over them.
+std::vector<float> lp_reg_gradient(const char* preset, const LossCase& mini) {
+  auto method = make_method("lp_reg", preset);
   ucas::apply(*method, {family_option("share_wrong", 0.5), family_option("coef", 2)});
-  const auto per_token = [&](const LossCase& mini) {
-    std::vector<float> d = run_objective(*method, method->objective_defaults(), mini, 0).d_logprob;
-    for (float& x : d) x *= 4;  // of a mean over four
-    return d;
-  };
+  std::vector<float> d = run_objective(*method, method->objective_defaults(), mini, 0).d_logprob;
+  for (float& x : d) x *= static_cast<float>(d.size());
+  return d;
+}
+
+TEST(lp_reg_method, the_least_likely_half_of_a_wrong_response_is_drawn_to_its_probability_under_min_p) {
   const double half = std::log(0.5);  // pi < q = 2 pi: A rho = -1, and 2 (1 - q / pi) = -2
   const auto q = [&](double shift) { return static_cast<float>(shift - half); };
-  expect_tokens_near(per_token(lp_reg_case({-1, -2, q(-3), q(-4)})), {1, 1, 1 - 2, 1 - 2});
   const float cut = -std::numeric_limits<float>::infinity();
-  expect_tokens_near(per_token(lp_reg_case({-1, -2, cut, -4.5f})), {1, 1, 1, 1});  // cut away; likelier than q
-  LossCase right = lp_reg_case({-1, -2, q(-3), q(-4)});
-  for (float& A : right.advantage) A = 1;
-  expect_tokens_near(per_token(right), {-1, -1, -1, -1});
-  ucas::apply(*method, {family_option("share_right", 0.25)});
-  expect_tokens_near(per_token(right), {-1, -1, -1, -1});  // one token is none
-  ucas::apply(*method, {family_option("share_right", 0.5)});
-  expect_tokens_near(per_token(right), {-1, -1, -3, -3});
+  for (const char* preset : {"paper", "released"}) {
+    expect_tokens_near(lp_reg_gradient(preset, lp_reg_case({-1, -2, q(-3), q(-4)})), {1, 1, 1 - 2, 1 - 2});
+    LossCase right = lp_reg_case({-1, -2, q(-3), q(-4)});
+    for (float& A : right.advantage) A = 1;
+    expect_tokens_near(lp_reg_gradient(preset, right), {-1, -1, -1, -1});
+  }
+  // Cut away; likelier than q, which the article draws to it, too.
+  expect_tokens_near(lp_reg_gradient("released", lp_reg_case({-1, -2, cut, -4.5f})), {1, 1, 1, 1});
+  expect_tokens_near(lp_reg_gradient("paper", lp_reg_case({-1, -2, cut, -4.5f})),
+                     {1, 1, 1, 1 + 2 * (1 - std::exp(-0.5))});
+}
+
+// Four right tokens less likely than any wrong one: none of the wrong ones is below the median of all.
+TEST(lp_reg_method, the_article_takes_its_quantile_over_all_tokens_the_release_over_those_of_wrong_responses) {
+  LossCase mini;
+  const std::vector<float> wrong = {-1, -2, -3, -4}, right = {-5, -6, -7, -8};
+  mini.add(wrong, wrong, std::vector<float>(4, -1));
+  mini.add(right, right, std::vector<float>(4, 1));
+  for (int t = 1; t <= 8; ++t) mini.min_p_logprob.push_back(0.5f - static_cast<float>(t));
+  const std::vector<float> paper = lp_reg_gradient("paper", mini), released = lp_reg_gradient("released", mini);
+  for (size_t t = 0; t < 4; ++t) {
+    EXPECT_FLOAT_EQ(paper[t], 1) << t;
+    EXPECT_EQ(released[t] < 1, t >= 2) << t;
+  }
+}
+
+TEST(lp_reg_method, the_article_clips_the_ratio_of_wrong_tokens_too) {
+  LossCase mini;
+  mini.add({-1, -2}, {-6, -3}, {-1, -1});
+  mini.min_p_logprob = {-1, -2};
+  expect_tokens_near(lp_reg_gradient("paper", mini), {0, std::exp(1.0)});
+  expect_tokens_near(lp_reg_gradient("released", mini), {std::exp(5.0), std::exp(1.0)});
 }
 
 // Two responses of five tokens; the last two of each have a high entropy, the third and the last are the likeliest.

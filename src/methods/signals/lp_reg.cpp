@@ -1,26 +1,28 @@
 // Lp-Reg: the least likely tokens of wrong responses are where exploration dies. Those of them that min-p keeps are
-// drawn to their probability under the min-p distribution, which is larger, in place of the clip. With pi_old the
-// policy of before the step's first update:
+// drawn to their probability under the min-p distribution, which is larger. With pi_old the policy of before the step's
+// first update:
 //   V_t      the tokens of pi_old(v) >= min_p max_v pi_old(v)
 //   q_t      pi_old(o_t) / sum_{v in V_t} pi_old(v) for o_t in V_t; 0 for others, which are never drawn
-//   L        of the n tokens with A < 0 the k = max(1, int(share_wrong n)) of smallest ln pi_theta, none where k = 1;
-//            and as many by share_right of those with A > 0
-//   loss_t   -A rho + coef (q / pi_theta - ln(q / pi_theta) - 1)   for t in L with pi_theta(o_t) < q_t
-//            the clipped ratio loss without dual clip for others, whose ratio may go from 0 to 10
+//   loss_t   -A min(rho, 10) + coef (q / pi_theta - ln(q / pi_theta) - 1)   for t in L
+//            the clipped ratio loss for others, whose ratio may go from 0 to 10
 // The gradient runs through ln pi_theta(o_t) alone: q is of the old policy, a constant.
 //
-//   preset    scope of L
-//   paper     mini-batch
-//   released  micro-batch, as the authors' code selects
-// Read for this: the authors' code (CarlanLark/Lp-Reg-dev 33b27e2: compute_policy_loss_lp_reg in core_algos.py,
-// apply_min_p and update_policy in dp_actor.py, compute_minp_log_prob in fsdp_workers.py, the scripts of Qwen3-14B and
-// Qwen2.5-32B), whose scripts set minp_old_log_prob, and so pi_old. share_wrong is the 0.01 of those of Qwen3-14B;
-// those of Qwen2.5-32B have 0.005. Of the article (arXiv:2510.03222) the abstract and the beginning could be read, its
-// equations not.
+//   preset    L                                                        scope        ratios above 10 with A < 0
+//   paper     A < 0, q > 0, ln pi_theta below the share-quantile       mini-batch   without gradient
+//             of all tokens
+//   released  A < 0, pi_theta < q, among the int(share n) least        micro-batch  with it
+//             likely of the n tokens with A < 0, where these are two
+//             or more
+// Read for this: the article (arXiv:2510.03222v2, Eq. 5 and 6, by a reader's notes) and the authors' code
+// (CarlanLark/Lp-Reg-dev 33b27e2: compute_policy_loss_lp_reg in core_algos.py, apply_min_p and update_policy in
+// dp_actor.py, compute_minp_log_prob in fsdp_workers.py, the scripts of Qwen3-14B and Qwen2.5-32B), whose scripts set
+// minp_old_log_prob, and so pi_old; on-policy that is the article's current policy. The share is the 0.01 of those of
+// Qwen3-14B; those of Qwen2.5-32B have 0.005.
 // Departure: the released cut compares probabilities at temperature 1, whatever the sampler's; here it compares pi_old,
 // which is the same at temperature 1, the scripts' setting. Not here: its fixed threshold, targets of the reference or
-// of the policy at each update, and the softer cut, all off in the scripts.
+// of the policy at each update, the softer cut, and tokens with A > 0, all off in the scripts.
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -36,17 +38,17 @@ namespace {
 
 class LpReg final : public GroupRelative {
  public:
-  // The released scripts: a ratio of 0 to 10, no dual clip, token mean, all groups.
-  explicit LpReg(std::string_view preset) : scope_(preset == "released" ? Scope::micro : Scope::mini) {
-    objective_ = {.clip_low = 1, .clip_high = 9, .dual_clip = 0};
+  // A ratio of 0 to 10, token mean, all groups. The article clips it for both signs, as a dual clip of 10 does.
+  explicit LpReg(std::string_view preset)
+      : released_(preset == "released"), scope_(released_ ? Scope::micro : Scope::mini) {
+    objective_ = {.clip_low = 1, .clip_high = 9, .dual_clip = released_ ? 0.0 : 10.0};
   }
   void fields(Fields& f) override {
     f.field("min_p", min_p_, Range{1e-6, 1},
             "minimum old probability of a protected token, as a fraction of the most probable token's");
     f.field("share_wrong", share_wrong_, Range{0, 1},
-            "fraction of the tokens of negative advantage, the least likely ones, under the KL; fewer than two = none");
-    f.field("share_right", share_right_, Range{0, 1},
-            "fraction of the tokens of positive advantage, the least likely ones, under the KL; fewer than two = none");
+            "fraction of all tokens (released: of those of negative advantage), the least likely ones, of which those "
+            "of negative advantage are under the KL");
     f.field("coef", coef_, Range{0, 1e6}, "weight of the KL to the min-p distribution");
     scope_field(f, scope_);
     GroupRelative::fields(f);
@@ -58,55 +60,57 @@ class LpReg final : public GroupRelative {
     return needs;
   }
   std::vector<Equation> equations() const override {
-    const bool right = share_right_ > 0;
-    return {
-        equation("A"),
-        {"target", str("q_t = pi_old(o_t) / sum_v pi_old(v), over the v of pi_old(v) >= ", min_p_, " max pi_old"),
-         "what the token's probability is where presumed noise is cut away; 0 if the token is cut away itself"},
-        {"rare tokens",
-         str("L = the int(", share_wrong_, " n) least likely of the n tokens with A < 0",
-             right ? str(", the int(", share_right_, " n) of those with A > 0") : "", ", in the ", scope_words(scope_)),
-         "tokens that an update is about to extinguish"},
-        {"objective", str("loss_t = -A rho + ", coef_, " (q / pi - ln(q / pi) - 1) in L where pi < q"),
-         "rare tokens that are no noise are held near q; GRPO's clipped ratio otherwise"}};
+    return {equation("A"),
+            {"target", str("q_t = pi_old(o_t) / sum_v pi_old(v), over the v of pi_old(v) >= ", min_p_, " max pi_old"),
+             "what the token's probability is where presumed noise is cut away; 0 if the token is cut away itself"},
+            {"rare tokens",
+             released_ ? str("L = the int(", share_wrong_,
+                             " n) least likely of the n tokens with A < 0, where pi < q, in the ", scope_words(scope_))
+                       : str("L = tokens with A < 0, q > 0 and pi below the ", share_wrong_,
+                             "-quantile of all, in the ", scope_words(scope_)),
+             "tokens that an update is about to extinguish"},
+            {"objective", str("loss_t = -A rho + ", coef_, " (q / pi - ln(q / pi) - 1) in L"),
+             "rare tokens that are no noise are held near q; GRPO's clipped ratio otherwise"}};
   }
 
   void select(const LossInput& in, std::span<uint8_t> mark) const override {
-    const std::vector<TokenAt> tokens = valid_tokens(in);
-    mark_rare(in, tokens, -1, share_wrong_, mark);
-    mark_rare(in, tokens, +1, share_right_, mark);
+    std::vector<TokenAt> wrong;
+    std::vector<double> all, rarity;
+    for (const TokenAt& x : valid_tokens(in)) {
+      all.push_back(in.logprob[x.index]);
+      if (!(in.advantage[x.index] < 0)) continue;
+      wrong.push_back(x);
+      rarity.push_back(-all.back());
+    }
+    if (!released_) {
+      const double below = all.empty() ? 0 : quantile(std::move(all), share_wrong_);
+      for (const TokenAt& x : wrong) mark[x.index] = in.logprob[x.index] < below;
+      return;
+    }
+    const auto k = static_cast<size_t>(share_wrong_ * static_cast<double>(wrong.size()));
+    if (k < 2) return;  // as released
+    for (int64_t index : largest(in, wrong, rarity, k)) mark[index] = 1;
   }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     clipped_ratio_loss(in, out);
     UCAS_CHECK(in.min_p_logprob.size() == in.logprob.size(), "each token needs its log-prob under min-p");
+    const double most = in.objective->dual_clip;
     for (size_t t = 0; t < in.mark.size(); ++t) {
       const double lp = in.logprob[t], q = in.min_p_logprob[t], A = in.advantage[t];
-      if (in.mark[t] == 0 || A == 0 || lp >= q) continue;  // written so that a NaN goes on
+      // Written so that a NaN goes on.
+      if (in.mark[t] == 0 || A == 0 || (released_ ? lp >= q : std::exp(q) <= 0)) continue;
       const Ratio rho = ratio_of(lp, in.old_logprob[t]);
       const KlTerm kl = kl_term(KlEstimator::k3, lp, q);
-      out.loss[t] = static_cast<float>(-A * rho.value + coef_ * kl.value);
-      out.d_logprob[t] = static_cast<float>(-A * rho.derivative + coef_ * kl.d_logprob);
-      out.clipped[t] = 0;
+      const bool held = most > 0 && rho.value > most;
+      out.loss[t] = static_cast<float>(-A * (held ? most : rho.value) + coef_ * kl.value);
+      out.d_logprob[t] = static_cast<float>((held ? 0 : -A * rho.derivative) + coef_ * kl.d_logprob);
+      out.clipped[t] = held ? 2 : 0;
     }
   }
 
  private:
-  // Of the tokens whose advantage has that sign.
-  static void mark_rare(const LossInput& in, std::span<const TokenAt> all, int sign, double share,
-                        std::span<uint8_t> mark) {
-    std::vector<TokenAt> tokens;
-    std::vector<double> rarity;
-    for (const TokenAt& x : all) {
-      if (!(sign * in.advantage[x.index] > 0)) continue;
-      tokens.push_back(x);
-      rarity.push_back(-in.logprob[x.index]);
-    }
-    const auto k = static_cast<size_t>(share * static_cast<double>(tokens.size()));
-    if (k < 2) return;  // as released
-    for (int64_t index : largest(in, tokens, rarity, k)) mark[index] = 1;
-  }
-
-  double min_p_ = 0.02, share_wrong_ = 0.01, share_right_ = 0, coef_ = 1;
+  bool released_;
+  double min_p_ = 0.02, share_wrong_ = 0.01, coef_ = 1;
   Scope scope_;
 };
 

@@ -99,8 +99,17 @@ TEST(ucas_placebo, permuted_certainties_are_those_of_the_response_in_another_ord
   EXPECT_EQ(permuted.rows.at("A_mod"), plain.rows.at("A_mod"));
 }
 
+TEST(ucas_placebo, permuted_rewards_are_those_of_the_group_in_another_order_and_leave_the_verdicts) {
+  const Batch batch = sixteen(3);
+  const PlaceboResult plain = ucas_with(batch, {}), permuted = ucas_with(batch, {placebo("permuted_reward")});
+  EXPECT_NE(permuted.rows.at("A"), plain.rows.at("A"));
+  for (size_t g : {0, 8}) EXPECT_EQ(sorted_part(permuted.rows.at("A"), g, 8), sorted_part(plain.rows.at("A"), g, 8));
+  EXPECT_EQ(permuted.rows.at("C"), plain.rows.at("C"));
+  EXPECT_EQ(batch.responses[0].reward, 1);
+}
+
 TEST(ucas_placebo, a_step_draws_the_same_again_and_another_step_draws_anew) {
-  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty"}) {
+  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "permuted_reward"}) {
     EXPECT_EQ(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(5), {placebo(kind)}).advantage);
     EXPECT_NE(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(6), {placebo(kind)}).advantage);
   }
@@ -130,7 +139,8 @@ TEST(ucas_placebo, the_order_of_rows_changes_no_bit) {
   for (size_t i = 0; i < 16; ++i) turned.responses[i].sample = static_cast<int64_t>((15 - i) % 8);
   turned.groups[0].problem = 7;
   turned.groups[1].problem = batch.groups[0].problem;
-  for (const char* kind : {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"}) {
+  for (const char* kind :
+       {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "permuted_reward", "matched_dapo"}) {
     const std::vector<float> a = ucas_with(batch, {placebo(kind)}).advantage;
     const std::vector<float> b = ucas_with(turned, {placebo(kind)}).advantage;
     for (size_t i = 0; i < 16; ++i) {

@@ -45,16 +45,21 @@ enum class AloneConfidence { zero, value };     // C_hat of the only response to
 enum class SignOf { advantage, verdict };
 
 // For study: the same change of the advantage with the information taken out. Draws are keyed by the step's seed.
-//   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W, somewhere
-//                        else
+//   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W elsewhere
 //   permuted_within_sign the same among the responses with A > 0, and among those with A < 0: in each group the factors
-//   of
-//                        right and of wrong responses are those of UCAS, and so is the net push
+//                        of right and of wrong responses are those of UCAS, and so is the net push
 //   permuted_certainty   the l_hat of a response's tokens likewise
+//   permuted_reward      the rewards of a group's responses likewise: with alpha = beta = 0 DAPO that learns nothing
 //   matched_dapo         A_it = rho A_i - delta where A_i is not 0: one factor and one constant for the whole step,
-//   which
-//                        give UCAS's mean A and its mean |A|
-enum class Placebo { off, permuted_confidence, permuted_within_sign, permuted_certainty, matched_dapo };
+//                        which give UCAS's mean A and its mean |A|
+enum class Placebo {
+  off,
+  permuted_confidence,
+  permuted_within_sign,
+  permuted_certainty,
+  permuted_reward,
+  matched_dapo
+};
 
 // `values` in a random order that depends on each value's key alone, not on where it stands. Equal keys are taken as
 // they come.
@@ -99,6 +104,21 @@ void permute_certainties(const Batch& batch, std::span<double> l_hat) {
     for (int64_t t = 0; t < o_i.length; ++t) key.push_back(placebo_key(batch, o_i, t));
     permute(l_hat.subspan(o_i.first, o_i.length), key);
   }
+}
+
+// The placebo of the reward. The verdicts, which metrics count, stay where they are.
+Batch with_permuted_rewards(Batch batch) {
+  for (const Group& group : batch.groups) {
+    std::vector<double> reward;
+    std::vector<SampleKey> key;
+    for (const Response& o_i : batch.of(group)) {
+      reward.push_back(o_i.reward);
+      key.push_back(placebo_key(batch, o_i, -1));
+    }
+    permute(reward, key);
+    for (size_t i = 0; i < reward.size(); ++i) batch.responses[group.first + i].reward = static_cast<float>(reward[i]);
+  }
+  return batch;
 }
 
 // In place of what Algorithm 1 made of the step: Placebo::matched_dapo. Its mean |rho A - delta| grows with rho where
@@ -181,10 +201,12 @@ class UcasVariants final : public Ucas {
     f.field("clamp", clamp_, "hold the advantage of rewarded tokens at 0 or above (Eq. 10, paper); false = no bound");
     f.choice("sign", sign_, {"advantage", "verdict"},
              "rule for right and wrong in Eq. 8: the sign of A (paper), or the verdict");
-    f.choice("placebo", placebo_,
-             {"off", "permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"},
-             "placebo in place of UCAS: confidences permuted within the group, or within the responses of one sign of "
-             "A; certainties permuted within the response; or DAPO with UCAS's size and net push");
+    f.choice(
+        "placebo", placebo_,
+        {"off", "permuted_confidence", "permuted_within_sign", "permuted_certainty", "permuted_reward", "matched_dapo"},
+        "placebo in place of UCAS: confidences permuted within the group, or within the responses of one sign of "
+        "A; certainties permuted within the response; rewards permuted within the group; or DAPO with UCAS's size "
+        "and net push");
   }
 
   void validate() const override;
@@ -193,7 +215,7 @@ class UcasVariants final : public Ucas {
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     UcasSteps steps;
-    algorithm_1(batch, advantage, steps);
+    algorithm_1(placebo_ == Placebo::permuted_reward ? with_permuted_rewards(batch) : batch, advantage, steps);
     if (placebo_ == Placebo::matched_dapo) match_dapo(batch, steps, advantage);
     record_ucas_metrics(batch, advantage, steps, recording);
   }
@@ -408,6 +430,9 @@ std::vector<Equation> UcasVariants::equations() const {
   } else if (placebo_ == Placebo::permuted_certainty) {
     list.push_back({"placebo", "l_hat_it <- l_hat_i,pi(t), pi a random order of the response's tokens",
                     "the same certainties, given to other tokens: no information is left in stage 2"});
+  } else if (placebo_ == Placebo::permuted_reward) {
+    list.push_back({"placebo", "R_i <- R_pi(i), pi a random order of the group's responses",
+                    "the same rewards, given to other responses: there is nothing to learn"});
   } else if (placebo_ == Placebo::matched_dapo) {
     list.push_back({"placebo", "A_it = rho A_i - delta if A_i != 0, rho and delta: the same mean A and |A|",
                     "in place of the above: DAPO with the size and the net push that UCAS has on this step"});

@@ -1,5 +1,4 @@
-#include "report/figures/figure_section.h"
-
+// Drawn figures of the report: the SVGs of report/study_figures.h inside the page, each with its numbers.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

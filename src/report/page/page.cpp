@@ -7,10 +7,10 @@
 #include "base/str.h"
 #include "report/alarms.h"
 #include "report/escape.h"
-#include "report/figures/figure_section.h"
 #include "report/page/curves.h"
 #include "report/page/explorer.h"
 #include "report/page/template.h"
+#include "report/study_figures.h"
 
 namespace ucas {
 

@@ -314,19 +314,17 @@ class Rendering {
   }
 
   Value map_of(const Node& node, Scope& scope) {
-    std::vector<std::pair<MarkedText, Value>> items;
+    std::vector<std::pair<Value, Value>> items;
     for (size_t i = 0; i < node.parts.size(); i += 2) {
-      const Value key = eval(*node.parts[i], scope);
-      const MarkedText* name = as_text(key);
-      if (name == nullptr) fail("a map with ", kind_of(key), " as key; expected a text");
+      Value key = eval(*node.parts[i], scope);
+      if (as_text(key) == nullptr && !number_of(key) && !as<None>(key)) fail("a map with ", kind_of(key), " as key");
       Value value = eval(*node.parts[i + 1], scope);
-      meter_.steps(items.size() / 8 + items.size() * (name->size() / 64));
-      meter_.bytes(2 * name->size());
-      const auto old = std::ranges::find_if(items, [&](const auto& item) { return item.first.text == name->text; });
-      if (old != items.end()) {
-        old->second = std::move(value);
+      const Value* old = found_in(items, key, meter_);
+      const auto place = std::ranges::find_if(items, [&](const auto& item) { return &item.second == old; });
+      if (place != items.end()) {
+        place->second = std::move(value);
       } else {
-        items.emplace_back(*name, std::move(value));
+        items.emplace_back(std::move(key), std::move(value));
       }
     }
     return map_value(std::move(items), meter_);
@@ -381,8 +379,10 @@ class Rendering {
     }
     if (given.list.size() == 1) {
       for (const auto& [name, value] : (*as<MapPtr>(given.list[0]))->items) {
-        meter_.bytes(name.text.size() + sizeof(Value));
-        space.items.emplace_back(name.text, value);
+        const MarkedText* text = as_text(name);
+        if (text == nullptr) fail("namespace() with ", kind_of(name), " as a name");
+        meter_.bytes(text->size() + sizeof(Value));
+        space.items.emplace_back(text->text, value);
       }
     }
     return &space;

@@ -61,7 +61,7 @@ Value list_of(const std::vector<MarkedText>& parts, Meter& meter) {
 Value pairs_of(const MapValue& map, Meter& meter) {
   std::vector<Value> items;
   for (const auto& [key, value] : map.items) {
-    items.push_back(list_value({text_value(key, meter), value}, meter, true));
+    items.push_back(list_value({key, value}, meter, true));
   }
   return list_value(std::move(items), meter);
 }
@@ -323,9 +323,7 @@ Value filter_dictsort(const Value& to, const Arguments& given, Meter& meter) {
   if (part != "key" && part != "value") fail("dictsort by ", printable(part, 40), ": expected key or value");
   std::vector<std::pair<Value, Value>> keyed;
   for (const auto& [key, value] : (*map)->items) {
-    const Value name = text_value(key, meter);
-    keyed.emplace_back(sort_key(part == "key" ? name : value, sensitive, meter),
-                       list_value({name, value}, meter, true));
+    keyed.emplace_back(sort_key(part == "key" ? key : value, sensitive, meter), list_value({key, value}, meter, true));
   }
   return list_value(sorted(std::move(keyed), reverse, meter), meter);
 }
@@ -512,13 +510,13 @@ Value text_method(const MarkedText& text, const std::string& name, const Argumen
 Value map_method(const MapValue& map, const std::string& name, const Arguments& given, Meter& meter) {
   if (name == "get") {
     const auto [key, otherwise] = bind<2>(given, "get()", {"key", "default"});
-    const Value* found = key && as_text(*key) ? found_in(map, as_text(*key)->text, meter) : nullptr;
+    const Value* found = key ? found_in(map.items, *key, meter) : nullptr;
     return found ? *found : otherwise ? *otherwise : Value(None{});
   }
   without_arguments(given, "items(), keys() or values()");
   if (name == "items") return pairs_of(map, meter);
   std::vector<Value> out;
-  for (const auto& [key, value] : map.items) out.push_back(name == "keys" ? text_value(key, meter) : value);
+  for (const auto& [key, value] : map.items) out.push_back(name == "keys" ? key : value);
   return list_value(std::move(out), meter);
 }
 
@@ -583,8 +581,8 @@ Value call_function(const std::string& name, const Arguments& given, Meter& mete
   if (name == "strftime_now") return today(given, meter);
   if (name == "dict") {
     if (!given.list.empty()) fail("dict() of something else than NAME = VALUE");
-    std::vector<std::pair<MarkedText, Value>> items;
-    for (const auto& [key, value] : given.named) items.emplace_back(MarkedText(key, MarkedText::kTemplate), value);
+    std::vector<std::pair<Value, Value>> items;
+    for (const auto& [key, value] : given.named) items.emplace_back(text_value(key, meter), value);
     return map_value(std::move(items), meter);
   }
   const auto [message] = bind<1>(given, "raise_exception()", {"message"});

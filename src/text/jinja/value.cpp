@@ -119,9 +119,16 @@ class ValueWriter {
     series(list.items.size(), round ? "(" : "[", round ? (list.items.size() == 1 ? ",)" : ")") : "]",
            [&](size_t i) { write(list.items[i]); });
   }
+  // JSON has texts alone for keys.
+  void write_key(const Value& key) {
+    const bool made = json_ && as_text(key) == nullptr;
+    if (made) own("\"");
+    write(key);
+    if (made) own("\"");
+  }
   void write_map(const MapValue& map) {
     series(map.items.size(), "{", "}", [&](size_t i) {
-      quoted(map.items[i].first);
+      write_key(map.items[i].first);
       own(": ");
       write(map.items[i].second);
     });
@@ -229,13 +236,6 @@ void Meter::text_size(size_t bytes) {
   }
 }
 
-const Value* MapValue::find(std::string_view key) const {
-  for (const auto& [name, value] : items) {
-    if (name.text == key) return &value;
-  }
-  return nullptr;
-}
-
 bool is_undefined(const Value& value) { return as<Undefined>(value) != nullptr; }
 
 std::string kind_of(const Value& value) {
@@ -271,13 +271,10 @@ Value list_value(std::vector<Value> items, Meter& meter, bool tuple) {
   return std::make_shared<const ListValue>(ListValue{std::move(items), tuple, checked_depth(deepest)});
 }
 
-Value map_value(std::vector<std::pair<MarkedText, Value>> items, Meter& meter) {
-  meter.bytes(items.size() * (sizeof(Value) + sizeof(MarkedText)) + sizeof(MapValue));
+Value map_value(std::vector<std::pair<Value, Value>> items, Meter& meter) {
+  meter.bytes(items.size() * 2 * sizeof(Value) + sizeof(MapValue));
   int deepest = 0;
-  for (const auto& [key, item] : items) {
-    meter.bytes(2 * key.size());
-    deepest = std::max(deepest, depth_of(item));
-  }
+  for (const auto& [key, item] : items) deepest = std::max(deepest, depth_of(item));
   return std::make_shared<const MapValue>(MapValue{std::move(items), checked_depth(deepest)});
 }
 
@@ -295,9 +292,9 @@ Value value_of(const OrderedJson& json, char origin, Meter& meter) {
     for (const OrderedJson& item : json) items.push_back(value_of(item, origin, meter));
     return list_value(std::move(items), meter);
   }
-  std::vector<std::pair<MarkedText, Value>> items;
+  std::vector<std::pair<Value, Value>> items;
   for (const auto& [key, item] : json.items()) {
-    items.emplace_back(MarkedText(key, origin), value_of(item, origin, meter));
+    items.emplace_back(text_value(MarkedText(key, origin), meter), value_of(item, origin, meter));
   }
   return map_value(std::move(items), meter);
 }
@@ -362,7 +359,7 @@ bool equal(const Value& a, const Value& b, Meter& meter) {
     if (x.items.size() != y.items.size()) return false;
     return std::ranges::all_of(x.items, [&](const auto& item) {
       meter.steps(y.items.size());
-      const Value* other = found_in(y, item.first.text, meter);
+      const Value* other = found_in(y.items, item.first, meter);
       return other != nullptr && equal(item.second, *other, meter);
     });
   }
@@ -391,7 +388,7 @@ bool contains(const Value& whole, const Value& part, Meter& meter) {
   }
   if (const MapPtr* map = as<MapPtr>(whole)) {
     meter.steps((*map)->items.size());
-    return as_text(part) != nullptr && found_in(**map, as_text(part)->text, meter) != nullptr;
+    return found_in((*map)->items, part, meter) != nullptr;
   }
   if (is_undefined(whole)) return false;
   const ListPtr* list = as<ListPtr>(whole);
@@ -403,7 +400,7 @@ ListPtr items_of(const Value& value, Meter& meter) {
   if (const ListPtr* list = as<ListPtr>(value)) return *list;
   std::vector<Value> items;
   if (const MapPtr* map = as<MapPtr>(value)) {
-    for (const auto& [key, item] : (*map)->items) items.push_back(text_value(key, meter));
+    for (const auto& [key, item] : (*map)->items) items.push_back(key);
   } else if (const MarkedText* text = as_text(value)) {
     meter.steps(text->size());
     for (size_t at = 0; at < text->size();) {
@@ -432,7 +429,7 @@ Value item_of(const Value& value, const Value& key, Meter& meter) {
   if (const Undefined* missing = as<Undefined>(value)) fail(printable(missing->name, 60), " is undefined");
   if (const MapPtr* map = as<MapPtr>(value)) {
     const MarkedText* name = as_text(key);
-    const Value* found = name ? found_in(**map, name->text, meter) : nullptr;
+    const Value* found = found_in((*map)->items, key, meter);
     if (found != nullptr) return *found;
     return name ? attribute_of(value, name->text, meter) : Value(undefined_attribute(value, "an item"));
   }
@@ -471,7 +468,7 @@ Value attribute_of(const Value& value, const std::string& name, Meter& meter) {
     return std::make_shared<const MethodValue>(MethodValue{value, name});
   }
   if (map != nullptr) {
-    if (const Value* found = found_in(*map->get(), name, meter)) return *found;
+    if (const Value* found = found_in((*map)->items, text_value(name, meter), meter)) return *found;
   }
   if (text || list || map != nullptr) {
     if (among(kForeignMethods, name)) {
@@ -503,9 +500,19 @@ Value slice_of(const Value& value, const Value* begin, const Value* end, const V
   return list_value(std::move(out), meter, (*list)->tuple);
 }
 
-const Value* found_in(const MapValue& map, std::string_view key, Meter& meter) {
-  meter.steps(map.items.size() / 8 + map.items.size() * (key.size() / 64));  // keys of one length may differ at the end
-  return map.find(key);
+const Value* found_in(std::span<const std::pair<Value, Value>> items, const Value& key, Meter& meter) {
+  const MarkedText* name = as_text(key);
+  const size_t size = name == nullptr ? 0 : name->size();
+  meter.steps(items.size() / 8 + items.size() * (size / 64));  // keys of one length may differ at the end
+  const std::optional<double> number = number_of(key);
+  for (const auto& [known, value] : items) {
+    const MarkedText* other = as_text(known);
+    const bool same = name != nullptr      ? other != nullptr && other->text == name->text
+                      : number.has_value() ? number_of(known) == number
+                                           : as<None>(key) && as<None>(known);
+    if (same) return &value;
+  }
+  return nullptr;
 }
 
 void charge_search(const std::string& text, const std::string& what, Meter& meter) {

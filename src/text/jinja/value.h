@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -47,9 +48,8 @@ struct ListValue {
   int depth = 1;
 };
 struct MapValue {
-  std::vector<std::pair<MarkedText, Value>> items;  // in order
+  std::vector<std::pair<Value, Value>> items;  // in order; keys are texts, numbers, booleans or none
   int depth = 1;
-  const Value* find(std::string_view key) const;
 };
 struct LoopValue {
   ListPtr list;
@@ -99,7 +99,7 @@ std::string kind_of(const Value& value);  // "text", "list": for messages
 Value text_value(MarkedText text, Meter& meter);
 Value text_value(std::string_view text, Meter& meter);  // of the template
 Value list_value(std::vector<Value> items, Meter& meter, bool tuple = false);
-Value map_value(std::vector<std::pair<MarkedText, Value>> items, Meter& meter);
+Value map_value(std::vector<std::pair<Value, Value>> items, Meter& meter);
 Value value_of(const OrderedJson& json, char origin, Meter& meter);
 
 bool truth(const Value& value);
@@ -118,8 +118,8 @@ Value slice_of(const Value& value, const Value* begin, const Value* end, const V
 std::optional<int64_t> whole_of(const Value& value);  // of an integer or a boolean
 std::optional<double> number_of(const Value& value);
 
-// Of a map: its value by this key, or nullptr.
-const Value* found_in(const MapValue& map, std::string_view key, Meter& meter);
+// Of some items of a map: the value by this key, or nullptr. 1, 1.0 and true are one key, as in Python.
+const Value* found_in(std::span<const std::pair<Value, Value>> items, const Value& key, Meter& meter);
 // Steps for a search of `what` in `text`, which may have to compare all of it everywhere.
 void charge_search(const std::string& text, const std::string& what, Meter& meter);
 bool python_space(uint32_t code);

@@ -16,29 +16,14 @@
 
 namespace ucas {
 
-// Cuts text into the pieces inside which BPE merges. The published patterns are regular expressions; each one that is
-// known here is recognised letter by letter and run by a matcher written by hand (linear, no backtracking). All others
-// are run by text/split/regex.
-
-struct SplitPattern {
-  const char* name;
-  const char* expression;
-  // End of the piece that begins at `at` (at < text.size()); always > at. `text` is what the pattern sees: its end
-  // counts as the end of the input.
-  size_t (*piece_end)(std::string_view text, size_t at);
-};
-
-const SplitPattern& gpt2_pattern();                              // ByteLevel(use_regex = true)
-const SplitPattern* known_pattern(std::string_view expression);  // nullptr: not known
-
 // What becomes of a stretch that matches: a piece of its own, nothing, one piece with its neighbours that match, the
 // end of the piece before, the beginning of the piece after.
 enum class SplitBehavior { isolated, removed, contiguous, merged_with_previous, merged_with_next };
 
 struct SplitStep {
   using CharTest = bool (*)(uint32_t code);
-  // A known pattern, any other expression, a literal text, or each character of a class.
-  std::variant<const SplitPattern*, Regex, std::string, CharTest> pattern;
+  // A literal text, an expression, or each character of a class.
+  std::variant<std::string, Regex, CharTest> pattern;
   SplitBehavior behavior = SplitBehavior::isolated;
   bool invert = false;  // what lies between matches is the match
 };
@@ -59,8 +44,6 @@ bool is_punctuation(uint32_t code);  // Punctuation
 class Splitter {
  public:
   void add(SplitterStep step) { steps_.push_back(std::move(step)); }
-  // The one known pattern that is all there is to do, or nullptr: then a caller can go from piece to piece itself.
-  const SplitPattern* only_pattern() const;
 
   // The pieces of a text, in order; they live as long as this and the text.
   struct Pieces {

@@ -56,13 +56,5 @@ TEST(splitter, bytes_that_are_not_utf8_are_of_no_class_and_stay) {
             (Parts{"ab", "\xFF\xE2", " ", "\xE2\x82"}));
 }
 
-TEST(splitter, one_known_pattern_alone_can_be_run_by_the_caller) {
-  Splitter splitter;
-  splitter.add(SplitStep{&gpt2_pattern()});
-  EXPECT_EQ(splitter.only_pattern(), &gpt2_pattern());
-  splitter.add(PrefixSpaceStep{});
-  EXPECT_EQ(splitter.only_pattern(), nullptr);
-}
-
 }  // namespace
 }  // namespace ucas

@@ -32,7 +32,6 @@ struct Tokenizer::Impl {
   std::optional<Bpe> bpe;
   std::optional<WordLevel> word_level;
   Splitter splitter;
-  const SplitPattern* pattern = nullptr;  // all that the splitter does, where it is that simple
   Normalizer normalizer;
   bool any_bytes = true;      // else bytes that are not UTF-8 have no token, and are read as U+FFFD
   bool some_missing = false;  // of bytes that UTF-8 can hold, in a byte-level vocabulary:
@@ -53,16 +52,8 @@ struct Tokenizer::Impl {
   // Text without added tokens, already normalised. `first`: it begins the sequence.
   void encode_plain(std::string_view text, bool first, std::vector<int32_t>& ids) const {
     if (word_level) return word_level->encode(text, ids);
-    if (pattern == nullptr) {
-      const Splitter::Pieces pieces = splitter.cut(text, first);
-      for (std::string_view piece : pieces.text) bpe->encode(piece, ids);
-      return;
-    }
-    for (size_t at = 0; at < text.size();) {
-      size_t end = pattern->piece_end(text, at);
-      bpe->encode(text.substr(at, end - at), ids);
-      at = end;
-    }
+    const Splitter::Pieces pieces = splitter.cut(text, first);
+    for (std::string_view piece : pieces.text) bpe->encode(piece, ids);
   }
 
   // Text without tokens that are looked for in the raw text. `origin`: of its bytes, or empty.
@@ -273,7 +264,6 @@ void Tokenizer::Impl::take_bpe(const TokenizerFile& file) {
                   "; Hugging Face tokenizers does the same"));
   }
   splitter = file.splitter;
-  pattern = splitter.only_pattern();
 }
 
 void Tokenizer::Impl::take_words(const TokenizerFile& file) {

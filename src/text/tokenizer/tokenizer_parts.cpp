@@ -97,6 +97,9 @@ SplitBehavior behavior_of(const JsonObject& node, const std::string& otherwise) 
                         "\" is not known (known: Isolated, Removed, Contiguous, MergedWithPrevious, MergedWithNext)"));
 }
 
+// ByteLevel's own expression.
+constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 struct ByteLevelSettings {
   bool add_prefix_space, use_regex;
 };
@@ -112,8 +115,6 @@ SplitStep read_split(const JsonObject& node) {
   PatternText pattern = pattern_text(node);
   if (!pattern.regex) {
     step.pattern = std::move(pattern.text);
-  } else if (const SplitPattern* known = known_pattern(pattern.text)) {
-    step.pattern = known;
   } else {
     step.pattern = Regex(pattern.text, pattern.where);
   }
@@ -162,7 +163,7 @@ void read_part(const JsonObject& node, Splitter& splitter, bool& byte_level) {
   } else if (type == "ByteLevel") {
     const ByteLevelSettings settings = read_byte_level(node);
     if (settings.add_prefix_space) splitter.add(PrefixSpaceStep{});
-    if (settings.use_regex) splitter.add(SplitStep{&gpt2_pattern()});
+    if (settings.use_regex) splitter.add(SplitStep{Regex(kGpt2, "ByteLevel")});
     byte_level = true;
   } else if (type == "Sequence") {
     only_settings(node, {"type", "pretokenizers"});

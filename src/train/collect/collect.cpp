@@ -79,6 +79,36 @@ void classify(const Grader& verifier, std::vector<Response>& group) {
   for (size_t i = 0; i < group.size(); ++i) group[i].verdict.answer_class = verdicts[i].answer_class;
 }
 
+// Without the responses whose reward is None. Where fewer are left than the method needs, none of the group learns.
+int64_t leave_out_unscored(const Collector& c, Candidate& candidate) {
+  std::vector<Response>& group = candidate.response;
+  const int64_t none = std::ranges::count(group, false, &Response::scored);
+  if (none == 0) return 0;
+  if (std::ssize(group) - none < std::max<int64_t>(2, c.config.needs().responses)) {
+    const auto one = std::ranges::find(group, true, &Response::scored);
+    const float reward = one == group.end() ? 0 : one->reward;
+    for (Response& o : group) {
+      o.trained = false;
+      o.reward = reward;
+    }
+    return none;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!group[i].scored) continue;
+    if (kept != i) {
+      group[kept] = std::move(group[i]);
+      candidate.text[kept] = std::move(candidate.text[i]);
+      candidate.sampled[kept] = std::move(candidate.sampled[i]);
+    }
+    ++kept;
+  }
+  group.resize(kept);
+  candidate.text.resize(kept);
+  candidate.sampled.resize(kept);
+  return none;
+}
+
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
   std::vector<PaidGroup> groups;
   for (Candidate& candidate : candidates) {
@@ -88,6 +118,11 @@ void grade(const Collector& c, std::vector<Candidate>& candidates) {
     }
   }
   c.rewards.pay(groups);
+  int64_t none = 0;
+  for (Candidate& candidate : candidates) none += leave_out_unscored(c, candidate);
+  if (none > 0) {
+    warn(str(c.config.reward.scorer(), ": no score (None) for ", many(none, "response"), ": left out of their groups"));
+  }
   if (!c.answer_classes) return;
   for (Candidate& candidate : candidates) {
     classify(c.graders.for_source(c.data.problems[candidate.problem].source), candidate.response);
@@ -172,7 +207,7 @@ void append(Candidate from, const TrainingSet& data, Truncated truncated, Collec
     Response& o = from.response[i];
     o.first = batch.token_count();
     o.group = group;
-    o.trained = o.finished || truncated != Truncated::mask;
+    o.trained = o.trained && (o.finished || truncated != Truncated::mask);
     lay(from.sampled[i].token, batch.token);
     lay(from.sampled[i].logprob, batch.rollout_logprob);
     lay(from.sampled[i].whole_logprob, batch.rollout_whole_logprob);

@@ -123,6 +123,8 @@ void Rewards::pay_group(const PaidGroup& group, std::span<const RewardReply> rep
       o.verdict.decide(reply->right.value_or(reply->score >= 1) ? VerdictKind::equal : VerdictKind::unequal,
                        reply->reason.empty() ? "as the reward command says" : reply->reason);
     }
+    // As in TRL, another part of the reward is a score, too.
+    o.scored = reply == nullptr || !reply->none || parts_.size() > 1;
     if (!o.finished && reward.truncated == Truncated::wrong && o.verdict.kind == VerdictKind::equal) {
       o.verdict.decide(VerdictKind::unequal, "right, but cut at the length limit");
     }

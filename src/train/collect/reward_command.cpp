@@ -97,7 +97,9 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
       const int64_t id = row.whole("id", 0, static_cast<int64_t>(count) - 1);
       std::optional<RewardReply>& reply = replies[static_cast<size_t>(id)];
       if (reply) row.refuse(str("\"id\": ", id, " was answered before"));
-      reply = RewardReply{.score = row.number("score"), .right = {}, .reason = row.text_or("reason", "")};
+      const bool none = !row.has("score") && std::ranges::count(row.keys(), "score") > 0;  // null
+      reply = RewardReply{
+          .score = none ? 0 : row.number("score"), .none = none, .right = {}, .reason = row.text_or("reason", "")};
       if (!std::isfinite(reply->score)) row.refuse("score", "a finite number");
       if (row.has("right")) reply->right = row.truth("right");
     } catch (const Error& error) {

@@ -31,6 +31,7 @@ struct RewardAsk {
 
 struct RewardReply {
   double score = 0;
+  bool none = false;          // null: no score, the response is left out of its group
   std::optional<bool> right;  // instead of the verifier's verdict
   std::string reason;
 };

@@ -39,18 +39,26 @@ std::vector<std::string> scorer_words(const TrainConfig& config) {
   return python_words("reasoning", arguments);
 }
 
+// Loads a reward's function and calls it on two problems of the data, each with its answer in a box, in a Python that
+// ends.
 void check_call_of_reward(const TrainConfig& config) {
   constexpr size_t kRows = 2, kLongestWord = 60000;  // of a command line
-  std::vector<RewardAsk> asks;
-  std::vector<Problem> problems(kRows);
-  const Verdict none;
   const std::map<std::string, std::string> rows = rows_for_reward(config);
-  for (const auto& [id, row] : rows) {
+  if (rows.empty()) return;
+  ProblemOptions options = problem_options(config);
+  options.labels = false;
+  const std::vector<Problem> problems = read_problems(config.data.files, options);
+  const Verdict none;
+  const int32_t id = 0;
+  std::vector<std::string> responses;
+  std::vector<RewardAsk> asks;
+  responses.reserve(kRows);
+  for (const Problem& problem : problems) {
+    const auto row = rows.find(problem.id);
+    if (row == rows.end() || row->second.size() + problem.text.size() > kLongestWord) continue;
+    responses.push_back(str("\\boxed{", problem.gold.empty() ? "" : problem.gold.front().substr(0, 1000), "}"));
+    asks.push_back({problem, responses.back(), 1, true, none, &row->second, {&id, 1}});
     if (asks.size() == kRows) break;
-    if (row.size() > kLongestWord) continue;
-    problems[asks.size()].id = id;
-    problems[asks.size()].gold = {""};
-    asks.push_back({problems[asks.size()], "", 0, true, none, &row, {}});
   }
   if (asks.empty()) return;
   std::vector<std::string> words = {"check", config.reward.python};

@@ -128,7 +128,8 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
   request.limits.stop_ids = kept.batch.stop_ids;
-  request.limits.ends = ends_at(policy.tokenizer, config.rollout.stop);
+  const Template form = load_template(config.data.prompt_template, tokenizer, config.data.examples);
+  request.limits.ends = ends_at(policy.tokenizer, stops_of(form, config.rollout.stop, policy.tokenizer).texts);
   std::unique_ptr<Rollouter> answered;
   if (config.rollout.environment.some()) {
     answered = with_environment(*engine, config.rollout.environment, policy.tokenizer);

@@ -57,7 +57,9 @@ void load_data(Training& t, const std::string& asked_template, const Template& f
   check_golds(t.graders, t.data.problems);
   t.validation = load_validation_problems(config, tokenizer, form);
   check_golds(t.graders, t.validation.problems);
-  t.stop_ids = collect_stop_ids(t.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
+  Stops stops = stops_of(form, config.rollout.stop, tokenizer);
+  t.stop_ids = collect_stop_ids(t.policy.model->config(), tokenizer, stops.ids);
+  t.stop_texts = std::move(stops.texts);
   if (!t.stop_ids.empty()) return;
   throw Error(
       ErrorKind::config,

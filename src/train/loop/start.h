@@ -37,6 +37,7 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
+  std::vector<std::string> stop_texts;
   TrainState state = {};  // with the fingerprint of this run
   RunPlan plan = {};
   Limits limits = {};  // of the machine, for the policy

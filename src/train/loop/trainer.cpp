@@ -152,7 +152,7 @@ Trainer::Trainer(Training& training)
                  .answer_classes = t_.config.needs().answer_classes,
                  .should_stop = [this] { return should_stop(); },
                  .on_batch = nullptr,
-                 .ends = ends_at(t_.policy.tokenizer, t_.config.rollout.stop),
+                 .ends = ends_at(t_.policy.tokenizer, t_.stop_texts),
                  .agree = [this](bool mine) { return t_.ranks->any("whether to stop", mine); }},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;

@@ -23,7 +23,7 @@ void validate(const Training& t, StepRecord& record) {
   input.problems = t.validation.problems;
   input.prompts = t.validation.prompt;
   input.stop_ids = t.stop_ids;
-  input.ends = ends_at(t.policy.tokenizer, t.config.rollout.stop);
+  input.ends = ends_at(t.policy.tokenizer, t.stop_texts);
   input.label = "validation";
   input.show_progress = false;
   EvalConfig eval;

@@ -388,6 +388,17 @@ TEST(schedule, the_first_rollout_step_of_a_warm_up_runs_at_rate_zero) {
   EXPECT_EQ(rollout_lr(config, 0, 10), 1);
 }
 
+TEST(schedule, a_warm_up_that_does_not_begin_at_zero_learns_from_its_first_rollout_step) {
+  OptimizerConfig config;
+  config.lr = 1;
+  config.warmup_steps = 4;
+  config.warmup_from_zero = false;
+  EXPECT_EQ(rollout_lr(config, 0, 10), 0.25);
+  EXPECT_EQ(rollout_lr(config, 2, 10), 0.75);
+  EXPECT_EQ(rollout_lr(config, 3, 10), 1);
+  EXPECT_EQ(rollout_lr(config, 9, 10), 1);
+}
+
 TEST(schedule, the_worked_case_of_a_warm_up_holds) {
   const Json row = algorithm_case("lr");
   OptimizerConfig config;

@@ -20,7 +20,8 @@ double after_warmup(const OptimizerConfig& config, int64_t step, int64_t total) 
 
 double rollout_lr(const OptimizerConfig& config, int64_t finished_steps, int64_t total_steps) {
   if (finished_steps < config.warmup_steps) {
-    return config.lr * static_cast<double>(finished_steps) / static_cast<double>(config.warmup_steps);
+    const int64_t step = finished_steps + (config.warmup_from_zero ? 0 : 1);
+    return config.lr * static_cast<double>(step) / static_cast<double>(config.warmup_steps);
   }
   return config.lr * after_warmup(config, finished_steps, total_steps);
 }

@@ -8,7 +8,8 @@
 namespace ucas {
 
 // RL, as verl does it: s = rollout steps *finished*, the same rate for all updates of a step. With a warm-up of W > 0
-// steps the whole first step therefore runs at rate 0. Cosine runs from W to total_steps.
+// steps the whole first step therefore runs at rate 0, unless warmup_from_zero is false: then at lr / W. Cosine runs
+// from W to total_steps.
 double rollout_lr(const OptimizerConfig& config, int64_t finished_steps, int64_t total_steps);
 
 // SFT: per update, warm-up lr (u + 1) / W, then the schedule from W to total_updates; u counts from 0.

@@ -126,7 +126,8 @@ std::vector<VerifyRow> read_code_rows(const std::string& path, BadRows bad_rows,
     } else {
       std::string text;  // a list: an assert each
       for (const std::string& one : answer_field(line, *gold, "gold", true)) text += one + "\n";
-      row.gold = {text};
+      const std::string lists = gold_of_truth(line, text);  // verl's
+      row.gold = {lists.empty() ? text : lists};
     }
     if (trim(row.gold.front()).empty()) {
       refuse(line, "no tests: expected \"gold\", \"test\", \"test_list\", \"input_output\" or \"public_test_cases\"");

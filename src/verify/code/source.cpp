@@ -45,6 +45,8 @@ std::optional<std::string_view> find_source(std::string_view response, Extract e
     const auto tag = math::last_answer_tag(response);
     if (!tag) return std::nullopt;
     response = *tag;
+  } else {
+    response = math::without_thoughts(response);
   }
   bool fences = false;
   const auto block = last_block(response, fences);

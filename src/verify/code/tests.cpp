@@ -150,9 +150,9 @@ TestReader& reader_of(const std::string& python) {
   return readers.try_emplace(python, python).first->second;
 }
 
-void add_asserts(const std::string& text, const std::string& entry, const std::string& where, const std::string& python,
-                 Tests& out) {
-  const Json asked = {{"asserts", text}, {"entry", entry}, {"prelude", out.prelude}};
+void add_asserts(const std::string& text, const std::string& entry, const std::string& helpers,
+                 const std::string& where, const std::string& python, Tests& out) {
+  const Json asked = {{"asserts", text}, {"entry", entry}, {"prelude", out.prelude}, {"helpers", helpers}};
   const std::string line = reader_of(python).ask(json_text(asked) + "\n");
   if (line.empty()) refuse(where, "take too long or too much memory to take apart");
   const Json reply = parse_json_rows(line, "the reader of tests");
@@ -272,7 +272,7 @@ bool counts_as_true(const Value& v) {
 Tests read_tests(const std::string& gold, const std::string& where, const std::string& python) {
   Tests out;
   if (!trim(gold).starts_with('{')) {
-    add_asserts(gold, "", where, python, out);
+    add_asserts(gold, "", "", where, python, out);
     return out;
   }
   const Json object = parse_json(gold, where);
@@ -280,7 +280,7 @@ Tests read_tests(const std::string& gold, const std::string& where, const std::s
   if (!is_entry(entry)) refuse(where, str("\"entry_point\": \"", printable(entry, 40), "\" is no name of a function"));
   out.prelude = text_of(object, "prelude", where);
   if (object.contains("asserts")) {
-    add_asserts(text_of(object, "asserts", where), entry, where, python, out);
+    add_asserts(text_of(object, "asserts", where), entry, text_of(object, "helpers", where), where, python, out);
   } else if (object.contains("calls")) {
     add_calls(pairs(object["calls"], "calls", where), entry, where, out);
   } else if (object.contains("values")) {

@@ -1,6 +1,7 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
 // A gold answer is a JSON object (data/code_problems.h writes it), perhaps with "prelude" and "entry_point", and with
-//   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py
+//   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py, perhaps with
+//              "helpers", functions beside the solution's by which it may work out inputs
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
 //   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point;
 //              with "wrapped" an output [3] is 3 or [3]

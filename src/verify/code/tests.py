@@ -1,15 +1,18 @@
 # Takes tests that are Python apart: what the sandbox runs, and what is expected, which never goes there. A line of JSON
-# in, {"asserts", "entry", "prelude"}, a line out: {"steps": [["x" | "t", code]], "expected": [..]} or {"refused": why}.
+# in, {"asserts", "entry", "prelude", "helpers"}, a line out: {"steps": [["x" | "t", code]], "expected": [..]} or {"refused": why}.
 # It sees tests alone, never a program of a model, and runs nothing: an expected value is worked out node by node.
 # An object of the program's own may answer a comparison, an operator or a search as it likes, and learns what it is
 # compared with. So results are called for, converted and indexed in the sandbox; all else is refused, by its name.
 import ast
 import builtins
+import copy
 import json
 import math
 import operator
+import random
 import resource
 import signal
+import string
 import sys
 
 CONVERTS = set("abs all any bool dict enumerate float int iter len list map max min next reversed round set sorted str sum tuple zip "
@@ -21,7 +24,12 @@ KNOWN = set(dir(builtins)) | CONVERTS | set("math itertools functools operator c
 TEXTS = set("eval exec compile __import__ globals locals vars getattr setattr delattr open input breakpoint".split())  # run or reach anything
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
              ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.USub: operator.neg, ast.UAdd: operator.pos}
-WORKED_OUT = {f.__name__: f for f in (set, tuple, list, dict, float, int, str, bool, sorted, len, sum, min, max, round, abs)} | {"frozenset": set}
+COMPARES = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+            ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
+WORKED_OUT = {f.__name__: f for f in (set, tuple, list, dict, float, int, str, bool, sorted, len, sum, min, max, round, abs, range, chr, ord)} | {"frozenset": set}
+METHODS = {"join", "upper", "lower", "strip", "split", "replace", "count", "index"}  # of texts and lists; they change nothing
+DRAWS = {"randint", "choice", "randrange", "uniform"}
+MOST_ROUNDS = 1000  # of a loop of asserts
 SAY = "expected assert CALL == LITERAL, which is compared outside"
 
 
@@ -30,11 +38,22 @@ class Refused(Exception):
         self.why = f'"{(node if isinstance(node, str) else ast.unparse(node)).strip()[:80]}" {why}'
 
 
+def plain(value):
+    """As harness.py writes it: complex numbers as ('complex', real, imaginary)."""
+    if isinstance(value, complex):
+        return ("complex", value.real, value.imag)
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    return type(value)(map(plain, value)) if isinstance(value, (list, tuple, set)) else value
+
+
 class Reader:
-    def __init__(self, entry, prelude):
+    def __init__(self, entry, prelude, helpers):
         self.whole_entry, self.entry = entry, entry.split("(")[0]
         self.kinds, self.known = {"candidate": "solution"}, {}  # of names: solution, instance, result, input; values of constants
         self.steps, self.expected, self.hows = [], [], []
+        self.worked, self.random, self.made = {}, random.Random(0), False  # made: of what is drawn, or of a helper's
+        self.helpers = {node.name: node for node in ast.parse(helpers).body if isinstance(node, ast.FunctionDef) and node.name != self.entry}
         try:
             for node in ast.parse(prelude).body:
                 self.names(node)
@@ -42,17 +61,36 @@ class Reader:
             pass  # of LeetCode's, the half of a class
 
     def value(self, node):
-        """What is expected, or Refused."""
+        """What is expected, or Refused. Worked out once, for what is drawn stays."""
+        if id(node) not in self.worked:
+            self.worked[id(node)] = (self.work(node), node)
+        return self.worked[id(node)][0]
+
+    def work(self, node):
         if isinstance(node, ast.Constant) and node.value is not ...:
             return node.value
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            return {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)](map(self.value, node.elts))
+            return {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)](map(self.work, node.elts))
         if isinstance(node, ast.Dict) and None not in node.keys:
-            return {self.value(key): self.value(item) for key, item in zip(node.keys, node.values)}
+            return {self.work(key): self.work(item) for key, item in zip(node.keys, node.values)}
         if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](self.value(node.operand))
+            return OPERATORS[type(node.op)](self.work(node.operand))
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return (set if isinstance(node, ast.SetComp) else list)(self.each(node.generators, node.elt))
+        if isinstance(node, ast.Compare) and all(type(op) in COMPARES for op in node.ops):
+            sides = list(map(self.work, [node.left, *node.comparators]))
+            return all(COMPARES[type(op)](a, b) for op, a, b in zip(node.ops, sides, sides[1:]))
+        if isinstance(node, ast.BoolOp):
+            sides = list(map(self.work, node.values))
+            return all(sides) if isinstance(node.op, ast.And) else any(sides)
+        if isinstance(node, ast.IfExp):
+            return self.work(node.body if self.work(node.test) else node.orelse)
+        if isinstance(node, ast.Subscript):
+            parts = [getattr(node.slice, part, None) for part in ("lower", "upper", "step")]
+            at = slice(*(part and self.work(part) for part in parts)) if isinstance(node.slice, ast.Slice) else self.work(node.slice)
+            return self.work(node.value)[at]
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            a, b = self.value(node.left), self.value(node.right)
+            a, b = self.work(node.left), self.work(node.right)
             sizes = [len(v) if hasattr(v, "__len__") else abs(v) for v in (a, b)]
             large = {ast.Pow: sizes[1] > 4096 or sizes[0] > 1 << 64, ast.LShift: sizes[1] > 4096, ast.Mod: isinstance(a, (str, bytes)),
                      ast.Mult: hasattr(a, "__len__") != hasattr(b, "__len__") and sizes[0] * sizes[1] > 1 << 20}
@@ -64,14 +102,69 @@ class Reader:
             return getattr(math, ast.unparse(node).removeprefix("math."))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WORKED_OUT and node.func.id not in self.kinds and \
            all(word.arg == "reverse" for word in node.keywords):
-            return WORKED_OUT[node.func.id](*map(self.value, node.args), **{word.arg: self.value(word.value) for word in node.keywords})
+            return WORKED_OUT[node.func.id](*map(self.work, node.args), **{word.arg: self.work(word.value) for word in node.keywords})
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string":
+            return str(getattr(string, node.attr))
+        return self.work_call(node)
+
+    def work_call(self, node):
+        function = node.func if isinstance(node, ast.Call) and not node.keywords else None
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        called = ast.unparse(function) if function else ""
+        if called in (name, "random." + name) and name in DRAWS and self.kinds.get(called.split(".")[0]) == "input":
+            self.made = True
+            return getattr(self.random, name)(*map(self.work, node.args))
+        if called == "sys.getsizeof":
+            return sys.getsizeof(self.work(node.args[0]))
+        if isinstance(function, ast.Attribute) and name in METHODS and not self.has_result(function.value):
+            of = self.work(function.value)
+            if isinstance(of, (str, list, tuple)):
+                return getattr(of, name)(*map(self.work, node.args))
+        if isinstance(function, ast.Name) and name in self.helpers and name not in self.kinds:
+            return self.work_helper(self.helpers[name], list(map(self.work, node.args)))
         raise Refused(node)
+
+    def work_helper(self, helper, given):
+        """Of a function that stands beside the solution's, of assignments alone."""
+        kept, self.known, self.made = self.known, dict(zip((one.arg for one in helper.args.args), given, strict=True)), True
+        try:
+            for node in helper.body:
+                if isinstance(node, ast.Return):
+                    return self.work(node.value)
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    self.known[node.targets[0].id] = self.work(node.value)
+                elif not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+                    break
+        finally:
+            self.known = kept
+        raise Refused(helper)
+
+    def each(self, loops, node):
+        """The values of a comprehension."""
+        kept = dict(self.known)
+        for item in self.work(loops[0].iter) if loops else [None]:
+            if loops:
+                self.let(loops[0].target, item)
+            if not loops:
+                yield self.work(node)
+            elif all(map(self.work, loops[0].ifs)):
+                yield from self.each(loops[1:], node)
+        self.known = kept
+
+    def let(self, target, value):
+        if isinstance(target, ast.Name):
+            self.known[target.id] = value
+        elif isinstance(target, ast.Tuple):
+            for one, item in zip(target.elts, value, strict=True):
+                self.let(one, item)
+        else:
+            raise Refused(target)
 
     def is_value(self, node):
         try:
             ascii(self.value(node))
             return True
-        except (Refused, TypeError, ValueError, ArithmeticError):
+        except (Refused, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
             return False
 
     def kind(self, function):
@@ -187,8 +280,13 @@ class Reader:
     def statement(self, node):
         value = getattr(node, "value", None)
         if any(isinstance(one, ast.Assert) for one in ast.walk(node)):
-            raise Refused(node, "has asserts inside; expected each on a line of its own")
-        for one in ast.walk(node):  # what is named may be changed
+            raise Refused(node, "has asserts inside; expected each on a line of its own, or a loop over values")
+        self.made = False
+        known = isinstance(node, ast.Assign) and len(node.targets) == 1 and not self.has_result(value) and self.is_value(value)
+        if self.made and known:
+            value = ast.parse(repr(self.value(value)), mode="eval").body
+            node = ast.Assign(node.targets, value, lineno=node.lineno)
+        for one in ast.walk(node.targets[0] if known and isinstance(self.value(value), (str, int, float)) else node):  # what is named may be changed
             if isinstance(one, ast.Name):
                 self.known.pop(one.id, None)
         self.steps.append(("x", node))
@@ -205,8 +303,8 @@ class Reader:
                                              for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)):
                 raise Refused(node, "puts a value beside a result; " + SAY)
             self.names(node)
-            if isinstance(node, ast.Assign) and isinstance(targets[0], ast.Name) and len(targets) == 1 and self.is_value(value):
-                self.known[targets[0].id] = self.value(value)
+            if known and isinstance(targets[0], (ast.Name, ast.Tuple)):
+                self.let(targets[0], self.value(value))
         else:
             self.keep_result(node, value)
 
@@ -237,7 +335,7 @@ class Reader:
         if form != "truth" and any(type(how) is type(value) and how == value and how not in (0, 1) for how in self.hows):
             raise Refused(node, "hands the program a value that says what is expected; " + SAY)
         self.steps.append(("t", node))
-        self.expected.append({"form": form, "value": ascii(value), **more})
+        self.expected.append({"form": form, "value": ascii(plain(value)), **more})
 
     def assertion(self, node):
         called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
@@ -245,6 +343,8 @@ class Reader:
             return  # assert True, "..": tests nothing
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             left, op, right = node.left, node.ops[0], node.comparators[0]
+            if self.whole_entry and isinstance(left, ast.Call) and ast.unparse(left).replace(self.entry, self.whole_entry) == ast.unparse(right):
+                return  # the solution against itself
             if isinstance(op, (ast.Lt, ast.LtE)) and isinstance(left, ast.Call) and ast.unparse(left.func) in ("abs", "math.fabs") and \
                isinstance(left.args[0], ast.BinOp) and isinstance(left.args[0].op, ast.Sub):
                 a, b = left.args[0].left, left.args[0].right
@@ -263,8 +363,7 @@ class Reader:
             return self.test(node.args[0], "near", float(self.value(node.args[1])), tolerance=words.get("abs_tol", 0.0), relative=words.get("rel_tol", 1e-9))
         negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         call = node.operand if negated else node
-        if isinstance(call, ast.Call) and self.kind(call.func) == "solution" and not any(map(self.has_result, call.args)) and \
-           (self.entry or isinstance(call.func, ast.Attribute) or self.kinds.get(call.func.id) == "solution"):
+        if isinstance(call, ast.Call) and self.kind(call.func) == "solution" and not any(map(self.has_result, call.args)):
             return self.test(call, "truth", negated=negated)
         raise Refused(node)
 
@@ -273,6 +372,10 @@ class Reader:
             value = getattr(node, "value", None)
             if isinstance(node, ast.Assert):
                 self.assertion(node.test)
+            elif isinstance(node, ast.For) and any(isinstance(one, ast.Assert) for one in ast.walk(node)) and not node.orelse and self.is_value(node.iter):
+                for item in list(self.value(node.iter))[:MOST_ROUNDS]:
+                    self.statement(ast.parse(f"{ast.unparse(node.target)} = {item!r}").body[0])
+                    self.read(copy.deepcopy(node.body))
             elif isinstance(node, ast.FunctionDef) and node.name == "check" and len(node.args.args) == 1:
                 calls = [one.value for one in body[i + 1:] if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
                 name, entry = node.args.args[0].arg, [ast.unparse(one.args[0]) for one in calls if ast.unparse(one.func) == "check" and one.args]
@@ -305,7 +408,7 @@ class Reader:
 def answer(line):
     asked = json.loads(line)
     try:
-        return Reader(asked["entry"], asked["prelude"]).whole(asked["asserts"])
+        return Reader(asked["entry"], asked["prelude"], asked.get("helpers", "")).whole(asked["asserts"])
     except Refused as refused:
         return {"refused": refused.why}
     except SyntaxError as error:

@@ -302,16 +302,43 @@ TEST(tested_expressions, that_are_literals_or_made_of_them_are_worked_out) {
                 {"math.inf", "inf"},
                 {"'a' + 'b'", "'ab'"},
                 {"len([1, 2])", "2"},
-                {"7 // 2 / 2", "1.5"}};
+                {"7 // 2 / 2", "1.5"},
+                {"1 + 2j", "('complex', 1.0, 2.0)"},
+                {"[i * k for i in range(4) if i != 1 for k in (1, 2)]", "[0, 0, 2, 4, 3, 6]"},
+                {"sum(i ** 2 for i in [1, 2, 3] if i % 2 == 1 and i > 0)", "10"},
+                {"'abcd'[1:-1].upper() + chr(ord('a') + 1)", "'BCb'"},
+                {"3 in [1, 3] or 1 > 2", "True"},
+                {"'a' if 1 < 2 else 'b'", "'a'"}};
   for (const auto& one : kCases) {
     const Tests tests = read(std::string("import math\nassert f(1) == ") + one.text);
     EXPECT_TRUE(equal(tests.expected.at(0).value, *parse_value(one.value))) << one.text;
   }
   for (const char* text :
-       {"9 ** 9 ** 9", "[1] * 10 ** 9", "[[1] * 1000] * 1000000", "'a' * (1 << 40)", "1 / 0", "1 + 2j", "...", "f(1)",
-        "{[]: 1}", "list(range(10 ** 12))", "sys.getsizeof(1)", "open('/etc/passwd').read()", "float('x')"}) {
+       {"9 ** 9 ** 9", "[1] * 10 ** 9", "[[1] * 1000] * 1000000", "'a' * (1 << 40)", "1 / 0", "...", "f(1)", "{[]: 1}",
+        "list(range(10 ** 12))", "sys.path", "open('/etc/passwd').read()", "float('x')"}) {
     EXPECT_NE(refusal_of(std::string("assert f(1) == ") + text), "") << text;
   }
+}
+
+// HumanEval's loops: inputs and what is expected are worked out, round by round, with helpers beside the solution.
+TEST(code_tests, loops_of_asserts_become_one_test_a_round) {
+  const Tests counted = read("for x in range(2, 5):\n    assert f(x, x + 1) == str(x)");
+  ASSERT_EQ(counted.expected.size(), 3u);
+  EXPECT_EQ(counted.expected[2].value.text, "4");
+  const Tests drawn = read(
+      R"J({"entry_point": "f", "asserts": "def check(candidate):\n    import random\n    for _ in range(3):\n        x, y = random.randint(1, 9), random.randint(1, 9)\n        assert candidate(x, y) == x + y\n"})J");
+  ASSERT_EQ(drawn.expected.size(), 3u);
+  for (const Expected& one : drawn.expected) EXPECT_GE(std::stoi(one.value.text), 2);
+  const Tests helped = read(
+      R"J({"entry_point": "undo", "helpers": "def twice(s):\n    t = [c + c for c in s]\n    return ''.join(t)\n\ndef undo(s):\n    'of twice'\n", "asserts": "def check(candidate):\n    for word in ['ab', 'c']:\n        told = twice(word)\n        assert candidate(told) == word\n"})J");
+  std::string inside;
+  for (const Step& step : helped.steps) inside += step.code + ";";
+  EXPECT_EQ(inside, "candidate = undo;told = 'aabb';candidate(told);told = 'cc';candidate(told);") << "no word goes in";
+  for (const char* text : {"for x in f(3):\n    assert f(x) == 1", "for x in [1]:\n    assert g(f(x), 918273) < 5",
+                           "for x in range(3):\n    if f(x) != 1:\n        assert f(x) == 2"}) {
+    EXPECT_NE(refusal_of(text), "") << text;
+  }
+  EXPECT_EQ(refusal_of("assert says(\"a\")\nassert not says(\"b\")"), "");
 }
 
 // A result stands in a list of one or bare, tuples are lists, keys of JSON are texts, reals are near.
@@ -351,6 +378,8 @@ TEST(code_source, is_the_last_whole_block_of_python) {
   EXPECT_EQ(found("```\nx = 1\n```\n<answer>4</answer>", Extract::answer_tag), "-");
   EXPECT_EQ(found("<answer>\n```\nx = 1\n```\n</answer>", Extract::answer_tag), "x = 1\n");
   EXPECT_EQ(found("``` \n", Extract::bare), "``` \n");
+  EXPECT_EQ(found("<think>\n```\nx = 1\n```\n</think>\n```\ny = 2\n```", Extract::strict), "y = 2\n");
+  EXPECT_EQ(found("<think>\n```\nx = 1\n```\n</think> no program", Extract::strict), "-");
 }
 
 }  // namespace

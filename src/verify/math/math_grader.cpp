@@ -108,7 +108,7 @@ class MathGrader final : public Grader {
     verdict = compare_with_gold(graded, extracted.answer, gold, budget);
     if (extract != Extract::lenient || verdict.kind == VerdictKind::equal) return verdict;
     for (const ReadAnswer& alternative : gold) {  // its parts in boxes of their own
-      auto joined = joined_boxes(graded.response, alternative.parts());
+      auto joined = joined_boxes(without_thoughts(graded.response), alternative.parts());
       if (!joined) continue;
       Verdict whole = compare_with_gold(graded, *joined, {&alternative, 1}, budget);
       if (whole.kind == VerdictKind::equal) return whole;

@@ -99,6 +99,9 @@ def encode(value, out, depth):
         if len(out) > 4000000:
             raise NoAnswer("too large")
         return
+    if kind is complex:
+        value = ("complex", value.real, value.imag)
+        kind = tuple
     if kind is list or kind is tuple or kind is set or kind is frozenset:
         marks = {list: "[]", tuple: "()"}.get(kind, "{}")
         if marks == "{}" and not value:

@@ -66,7 +66,7 @@ class Parser {
     if (c == '[') return sequence(out, Value::Kind::list, ']', depth);
     if (c == '(') return sequence(out, Value::Kind::tuple, ')', depth);
     if (c == '{') return braces(out, depth);
-    if (c == '"' || c == '\'' || c == 'b' || c == 'r' || c == 'u') return texts(out);
+    if (c == '"' || c == '\'' || c == 'b') return texts(out);
     if (is_digit(c) || c == '-' || c == '+' || c == '.') return number(out);
     if (word("None")) return true;
     const bool yes = word("True");
@@ -82,17 +82,11 @@ class Parser {
     return real_name(out, 1);
   }
 
-  // inf, nan, and how they are written where only literals are allowed
   bool real_name(Value& out, double sign) {
-    for (const char* name : {"inf", "math.inf", "float('inf')", "float(\"inf\")", "float('-inf')", "float(\"-inf\")"}) {
-      if (!word(name)) continue;
-      out.kind = Value::Kind::real;
-      out.real = std::string_view(name).find('-') != std::string_view::npos ? -HUGE_VAL : sign * HUGE_VAL;
-      return true;
-    }
-    if (!word("nan")) return false;
+    const bool infinite = word("inf");
+    if (!infinite && !word("nan")) return false;
     out.kind = Value::Kind::real;
-    out.real = NAN;
+    out.real = infinite ? sign * HUGE_VAL : NAN;
     return true;
   }
 
@@ -131,47 +125,18 @@ class Parser {
     return true;
   }
 
-  // 'a' "b": neighbours are one text.
+  // As ascii() writes it.
   bool texts(Value& out) {
-    bool first = true, bytes = false;
-    for (;;) {
-      const size_t before = at_;
-      bool raw = false, marked = false;
-      while (peek() == 'b' || peek() == 'r' || peek() == 'u') {
-        marked |= text_[at_] == 'b';
-        raw |= text_[at_++] == 'r';
-      }
-      if (peek() != '"' && peek() != '\'') {
-        at_ = before;
-        break;
-      }
-      if (!first && marked != bytes) return false;
-      bytes = marked;
-      if (!one_text(out.text, raw, bytes)) return false;
-      first = false;
-      skip();
-    }
+    const bool bytes = take('b');
+    const char quote = peek();
+    if (quote != '"' && quote != '\'') return false;
     out.kind = bytes ? Value::Kind::bytes : Value::Kind::text;
-    return !first;
-  }
-
-  bool one_text(std::string& out, bool raw, bool bytes) {
-    const char quote = text_[at_];
-    const std::string three(3, quote);
-    const bool triple = text_.substr(at_).starts_with(three);
-    at_ += triple ? 3 : 1;
-    while (at_ < text_.size()) {
-      if (triple ? text_.substr(at_).starts_with(three) : text_[at_] == quote) {
-        at_ += triple ? 3 : 1;
-        return true;
-      }
-      if (text_[at_] == '\n' && !triple) return false;
-      if (text_[at_] != '\\') {
-        out += text_[at_++];
-      } else if (raw) {
-        out += text_[at_++];
-        if (at_ < text_.size()) out += text_[at_++];
-      } else if (!escape(out, bytes)) {
+    for (++at_; at_ < text_.size();) {
+      if (take(quote)) return true;
+      if (peek() == '\n') return false;
+      if (peek() != '\\') {
+        out.text += text_[at_++];
+      } else if (!escape(out.text, bytes)) {
         return false;
       }
     }

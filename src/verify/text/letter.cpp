@@ -40,6 +40,7 @@ std::optional<char> first_letter(std::string_view text) {
 }
 
 std::optional<char> chosen(std::string_view text) {
+  text = math::without_thoughts(text);
   if (const math::Extracted box = math::extract_answer(text, Extract::strict); box.found) {
     if (auto letter = first_letter(box.answer)) return letter;
   }

@@ -1,10 +1,8 @@
-// Other graders that answers are commonly paid by, for comparison (`ucas verify --grader`, `--audit`). Each is written
-// from its documented behaviour, faults included; training uses none of them.
+// What the small graders share, and the letter of a multiple-choice answer, for rows that ask for letters only.
 #pragma once
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,22 +13,16 @@ namespace ucas {
 // Of graders that see one answer at a time.
 class EachAlone : public Grader {
  public:
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override;
+  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
+    std::vector<Verdict> verdicts;
+    verdicts.reserve(answers.size());
+    for (const Answer& answer : answers) verdicts.push_back(grade_one(answer));
+    return verdicts;
+  }
 
  private:
   virtual Verdict grade_one(const Answer& answer) const = 0;
 };
-
-// released_train  the reward of the released training code, the grader of the MATH data set: the last box, two strings
-//                 brought to one normal form, equality of bytes
-// strict_numeric  the last box holds a plain number (digits, sign, one point, thousands separators), the same as gold's
-
-// The normal form of released_train; nullopt where its documented behaviour is to fall back to the text as it is.
-std::optional<std::string> released_normal_form(std::string_view answer);
-// The normal form of strict_numeric: "-12.5"; nullopt: not a plain number.
-std::optional<std::string> plain_number(std::string_view answer);
-
-// The letter of a multiple-choice answer, for rows that ask for letters only.
 
 // The first lone capital letter A to Z in the last \boxed{}, else after the last "answer", else in the whole text; "I"
 // and an "A" before a word in lower case are no letters but words. Linear.

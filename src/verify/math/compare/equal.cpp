@@ -328,7 +328,8 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
     return same ? Finding{Outcome::equal, "the same text"} : Finding{Outcome::different, "a different text"};
   }
   if (auto decided = sets_of_reals(gold, answer, depth)) return *decided;
-  if (g == Kind::ratio && gold.node().value == 1) {  // a time of day, whose half may be left out
+  bool times = g == Kind::ratio && (gold.node().value == 1 || (a == Kind::ratio && answer.node().value == 1));
+  if (times) {  // of day, whose half may be left out
     bool same_half = a == Kind::ratio && (gold.text() == answer.text() || gold.text().empty() || answer.text().empty());
     return same_half ? same_order(gold, answer, depth) : Finding{Outcome::different, "another time"};
   }

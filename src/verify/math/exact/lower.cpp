@@ -134,13 +134,15 @@ int Lowering::operation(Function function, int x) {
     int quarter = circuit.div(circuit.leaf(CircuitOp::pi), circuit.constant(2));
     return circuit.sub(quarter, circuit.apply(CircuitOp::arctan, x));
   }
-  if (function >= Function::sinh && function <= Function::coth) {  // by exponentials, whose sizes count
-    bool quotient = function >= Function::tanh;
+  if (function >= Function::sinh && function <= Function::csch) {  // by exponentials, whose sizes count
+    bool quotient = function == Function::tanh || function == Function::coth;
     int up = circuit.apply(CircuitOp::exp, quotient ? circuit.add(x, x) : x);
     int down = quotient ? circuit.constant(1) : circuit.div(circuit.constant(1), up);
     int difference = circuit.sub(up, down), sum = circuit.add(up, down);
     if (quotient) return function == Function::tanh ? circuit.div(difference, sum) : circuit.div(sum, difference);
-    return circuit.div(function == Function::sinh ? difference : sum, circuit.constant(2));
+    int twice = function == Function::sinh || function == Function::csch ? difference : sum;
+    return function > Function::coth ? circuit.div(circuit.constant(2), twice)
+                                     : circuit.div(twice, circuit.constant(2));
   }
   const Operation* operation = operation_of(function);
   if (operation == nullptr) return -1;

@@ -85,7 +85,8 @@ enum class Constant : uint8_t {
   X(sin, "sin") X(cos, "cos") X(tan, "tan") X(sec, "sec") X(csc, "csc") X(cot, "cot")                                 \
   X(arcsin, "arcsin") X(arccos, "arccos") X(arctan, "arctan")                                                         \
   X(arcsec, "arcsec") X(arccsc, "arccsc") X(arccot, "arccot")                                                         \
-  X(sinh, "sinh") X(cosh, "cosh") X(tanh, "tanh") X(coth, "coth") X(log, "log") X(lg, "lg") X(ln, "ln") X(exp, "exp") \
+  X(sinh, "sinh") X(cosh, "cosh") X(tanh, "tanh") X(coth, "coth") X(sech, "sech") X(csch, "csch")               \
+  X(log, "log") X(lg, "lg") X(ln, "ln") X(exp, "exp")                                                                  \
   X(abs, "abs") X(norm, "norm") X(floor, "floor") X(ceil, "ceil")                                                     \
   X(factorial, "factorial") X(double_factorial, "double-factorial") X(binomial, "binomial")                           \
   X(gcd, "gcd") X(lcm, "lcm") X(max, "max") X(min, "min") X(mod, "mod")                                               \

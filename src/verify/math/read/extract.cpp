@@ -372,6 +372,18 @@ std::optional<std::string_view> last_answer_tag(std::string_view response) {
   return response.substr(begin, response.find(kClose, begin) - begin);  // a stray </answer> later closes nothing
 }
 
+std::string_view without_thoughts(std::string_view response) {
+  constexpr std::string_view kOpen = "<think>", kClose = "</think>";
+  for (size_t close; (close = response.rfind(kClose)) != kNone;) {
+    std::string_view rest = response.substr(close + kClose.size());
+    rest = rest.substr(0, rest.find(kOpen));
+    const size_t open = response.substr(0, close).rfind(kOpen);
+    if (open == kNone || !trim(rest).empty()) return rest;
+    response = response.substr(0, open);
+  }
+  return trim(response).starts_with(kOpen) ? std::string_view() : response;
+}
+
 Extracted extract_answer(std::string_view response, Extract mode) {
   if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
   if (mode == Extract::bare) {
@@ -386,9 +398,7 @@ Extracted extract_answer(std::string_view response, Extract mode) {
     bool no_box = !inside.found && std::string_view(inside.how) == "no box";
     return no_box ? Extracted{false, {}, "no box inside the last <answer>"} : inside;
   }
-  // Thoughts that the template opened: what the model closes them with ends them.
-  size_t thoughts = response.rfind("</think>");
-  if (thoughts != kNone && response.find("<think>") == kNone) response.remove_prefix(thoughts + 8);
+  response = without_thoughts(response);
   Extracted boxed = from_box(response, mode == Extract::lenient);
   bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
   return has_box || mode == Extract::strict ? boxed : lenient(response);

@@ -23,6 +23,10 @@ struct Extracted {
 // bare: the whole text.
 Extracted extract_answer(std::string_view response, Extract mode);
 
+// What a response says outside of its thoughts, <think>..</think>, which a template may have opened: behind the last,
+// else between them. Empty where it is all thoughts.
+std::string_view without_thoughts(std::string_view response);
+
 // What stands inside the last <answer> that is closed, up to the first </answer> after it.
 std::optional<std::string_view> last_answer_tag(std::string_view response);
 

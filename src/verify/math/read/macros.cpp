@@ -64,6 +64,7 @@ constexpr CommandGroup kCommandGroups[] = {
     {function, id(Function::arcsec), "arcsec"}, {function, id(Function::arccsc), "arccsc"},
     {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh"},
     {function, id(Function::cosh), "cosh"}, {function, id(Function::tanh), "tanh"}, {function, id(Function::coth), "coth"},
+    {function, id(Function::sech), "sech"}, {function, id(Function::csch), "csch cosech"},
     {function, id(Function::log), "log"}, {function, id(Function::lg), "lg"}, {function, id(Function::ln), "ln"}, {function, id(Function::exp), "exp"},
     {function, id(Function::gcd), "gcd"}, {function, id(Function::lcm), "lcm"}, {function, id(Function::max), "max"},
     {function, id(Function::min), "min"}, {function, id(Function::real_part), "Re"},
@@ -160,7 +161,7 @@ struct Word {
 constexpr Word kFunctionWords[] = {
     {"asin", id(Function::arcsin)}, {"acos", id(Function::arccos)}, {"atan", id(Function::arctan)},
     {"sqrt", id(Function::sqrt)}, {"floor", id(Function::floor)}, {"ceil", id(Function::ceil)},
-    {"cbrt", id(Function::root)}, {"binom", id(Function::binomial)},
+    {"cbrt", id(Function::root)}, {"binom", id(Function::binomial)}, {"nCr", id(Function::binomial)},
 };
 // clang-format on
 

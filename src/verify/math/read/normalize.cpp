@@ -189,8 +189,8 @@ std::string normalize(std::string_view answer) {
       ++i;
       continue;
     }
-    if (text.substr(i, 3) == "{,}") {
-      out.push_back(',');
+    if (text.substr(i, 3) == "{,}" || text.substr(i, 3) == "{:}") {
+      out.push_back(text[i + 1]);
       i += 3;
       continue;
     }

@@ -278,14 +278,16 @@ NodeId Parser::combination() {
   return make(Kind::call, {from, taken}, Function::binomial);
 }
 
-// {}^{10}C_3 and {}_{10}C_3.
+// {}^{10}C_3, {}_{10}C_3 and {}^{10}P_3, of which the order counts.
 NodeId Parser::scripted_combination() {
   advance();
   NodeId from = argument(false);
-  if (from == kNoNode || !is_word("C") || !is_symbol('_', 1)) return fail("an exponent without a base");
+  bool ordered = is_word("P");
+  if (from == kNoNode || !(ordered || is_word("C")) || !is_symbol('_', 1)) return fail("an exponent without a base");
   advance(2);
   NodeId taken = argument(false);
-  return make(Kind::call, {from, taken}, Function::binomial);
+  NodeId chosen = make(Kind::call, {from, taken}, Function::binomial);
+  return ordered ? make(Kind::product, {chosen, make(Kind::call, {taken}, Function::factorial)}) : chosen;
 }
 
 // One letter of a run of variables.

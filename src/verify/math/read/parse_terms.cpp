@@ -173,6 +173,7 @@ struct Parser::TermReader {
   void drop_braces_of_unit();
   Step unit_in_brackets();
   Step number_word(const Token& token);
+  Step combination(const Token& token);
   Step behind_measure();
   Step neighbour();
   bool numeric() const { return p.kind(factors.back()) == Kind::number; }
@@ -237,6 +238,16 @@ bool Parser::TermReader::is_variable(const Token& token) const {
   if (token.kind != TokenKind::word) return false;
   bool letter = token.text.size() == 1 && token.style != Style::text && token.style != Style::roman;
   return token.grouped || (letter && !numeric() && p.kind(factors.back()) != Kind::degree);
+}
+
+// 10C3, 10 C 3.
+Parser::TermReader::Step Parser::TermReader::combination(const Token& token) {
+  const Token& next = p.peek(1);
+  bool whole = next.kind == TokenKind::number && next.exponent == 0 && next.text.find('.') == std::string_view::npos;
+  if (!literal || token.text != "C" || !whole) return Step::other;
+  p.advance();
+  NodeId taken = p.number_atom();
+  return replace(p.make(Kind::call, {factors[0], taken}, Function::binomial));
 }
 
 // 2.5 million, 3 dozen, 3 tenths, \frac12 million.
@@ -321,7 +332,9 @@ Parser::TermReader::Step Parser::TermReader::word() {
     NodeId left = product(), right = p.factor();
     return replace(p.make(Kind::call, {left, right}, Function::binomial));
   }
-  if (token.kind == TokenKind::word && number_word(token) == Step::taken) return Step::taken;
+  if (token.kind == TokenKind::word) {
+    if (combination(token) == Step::taken || number_word(token) == Step::taken) return Step::taken;
+  }
   size_t before = p.at_;
   bool number = numeric();
   NodeId value = p.with_unit(product(), number);

@@ -85,7 +85,7 @@ constexpr std::string_view kNever =
     "negative positive nan none power option choice squared cubed dozen percentage double triple twice does "
     "otherwise et ou und oder vagy pas reciprocal inverse opposite hex hexadecimal octal binary non nem nicht sauf "
     "moins fois demi mais hanem kiv\u00e9ve ezer mille mil mrd millier milliers tausend hundert halved doubled tripled "
-    "quadrupled halving doubling fold twofold threefold imaginary absolute complement conjugate pi off basis ish";
+    "quadrupled halving doubling fold twofold threefold imaginary absolute complement conjugate pi off basis ish modulo";
 // clang-format on
 
 // Parts of words beyond ASCII that change the number before them, deny it or offer another: Chinese numerals, "not",
