@@ -135,7 +135,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M
 
 
 # A model on a GPU is compared with the CPU before it is used (train/update/self_check.h): by who opens it, or by whom it hands it to.
-CHECKED_LATER = {"src/cli/engine/entry.cpp": "doctor prints the check", "src/cli/engine/sft.cpp": "run_sft", "src/study/engine/runs.cpp": "run_sft",
+CHECKED_LATER = {"src/cli/engine/entry.cpp": "doctor prints the check", "src/train/loop/run_plan.cpp": "start.cpp", "src/cli/engine/sft.cpp": "run_sft", "src/study/engine/runs.cpp": "run_sft",
                  "src/study/engine/text_tasks.cpp": "run_sft"}
 
 

@@ -116,12 +116,11 @@ TEST(start_of_training, out_of_memory_names_the_phase_and_a_setting_that_takes_l
   std::vector<Setting> settings = read_config_file("ucas-paper-1.5b");
   settings.push_back({"device", std::string("cuda"), "test"});
   const TrainConfig config = make_train_config(settings);
-  RunPlan plan{.models = planned_models(config, model_of_shape("qwen2.5-1.5b")), .words = "peak as planned"};
-  plan.models.gpu = int64_t{40} << 30;
-  plan.planned = plan_memory(config, plan.models);
-  plan.memory = plan.planned.peak();
+  RunPlan planned{.models = planned_models(config, model_of_shape("qwen2.5-1.5b")), .words = "peak as planned"};
+  planned.models.gpu = int64_t{40} << 30;
+  planned.memory = plan_memory(config, planned.models).peak();
   set_phase("step 3, updating");
-  const std::string said = out_of_memory_words(plan, config, "CUDA out of memory. Tried to allocate 2.00 GiB");
+  const std::string said = out_of_memory_words(planned, config, "CUDA out of memory. Tried to allocate 2.00 GiB");
   EXPECT_EQ(said.find("CUDA out of memory. Tried to allocate 2.00 GiB; at: step 3, updating"), 0U) << said;
   EXPECT_NE(said.find("; peak as planned; what takes less: update.recompute = "), std::string::npos) << said;
 }
