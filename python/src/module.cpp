@@ -19,12 +19,10 @@ struct FailedCheck : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::string explain_config(const std::string& name, const std::vector<std::pair<std::string, std::string>>& settings,
-                           bool json) {
+std::string explain_config(const std::string& name, const std::vector<std::pair<std::string, std::string>>& settings) {
   std::vector<Setting> overrides;
   for (const auto& [key, value] : settings) overrides.push_back({key, value, "--" + key, true});
-  Explained explained = read_explained(name, overrides);
-  return json ? explain_json(explained) : explain_text(explained);
+  return explain_text(read_explained(name, overrides));
 }
 
 }  // namespace
@@ -88,7 +86,7 @@ NB_MODULE(_ucas, m) {
   m.def("isa", [] { return std::pair{std::string(ucas::kernels::isa()), std::string(ucas::kernels::isa_reason())}; });
   m.def("embedded", &ucas::embedded_stems, nb::arg("folder"));
   m.def("fail_a_check", [] { UCAS_CHECK(false, "asked for, to see what it does"); });
-  m.def("explain", &explain_config, nb::arg("name"), nb::arg("settings"), nb::arg("json"),
+  m.def("explain", &explain_config, nb::arg("name"), nb::arg("settings"),
         nb::call_guard<nb::gil_scoped_release>());
   bind_verify(m);
   bind_tokenizer(m);

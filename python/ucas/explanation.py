@@ -1,17 +1,15 @@
 """What a training config or a method does, equation by equation: `ucas explain`."""
-import json as _json
 from collections.abc import Mapping
 from typing import Any
 
 from . import _ucas
 
 
-def explain(config: str = "", method: str | None = None, preset: str | None = None, settings: Mapping[str, Any] | None = None,
-            json: bool = False) -> Any:
+def explain(config: str = "", method: str | None = None, preset: str | None = None, settings: Mapping[str, Any] | None = None) -> str:
     """What `config` does: a TOML file, a run directory, an embedded name ("ucas-paper-7b"), or "" for the program's defaults.
 
     method, preset and `settings` (keys as in the file, or of the method: {"beta": 0.02}) change it before it is explained.
-    Returns text for people, or with json=True what it says as a dict.
+    Returns text for people.
 
     >>> print(explain(method="grpo").splitlines()[0][:4])
     GRPO
@@ -19,5 +17,4 @@ def explain(config: str = "", method: str | None = None, preset: str | None = No
     words = [("method.name", method), ("method.preset", preset)]
     words += [(key if "." in key else f"method.{key}", value) for key, value in (settings or {}).items()]
     given = [(key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in words if value is not None]
-    text = _ucas.explain(config, given, json)
-    return _json.loads(text) if json else text
+    return _ucas.explain(config, given)

@@ -171,7 +171,6 @@ void Benchmark::fields(Fields& f) {
   f.field("stop", stop, "additional stop tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
   f.field("note", note, "note for readers about the benchmark");
-  f.field("hub", hub, "hub data set, ORG/NAME or ORG/NAME#TASK, whose results `ucas export` reports");
 }
 
 void Suite::fields(Fields& f) {

@@ -32,7 +32,6 @@ struct Benchmark {
   std::vector<std::string> stop;  // tokens or texts that end a response, beside those of the model's files and template
   int64_t max_tokens = 0;         // 0 = not said
   std::string note;               // shown under the table: what a reader must know of this set
-  std::string hub;                // these problems as a data set on the Hugging Face Hub; "" = not said
   void fields(Fields& f);
 };
 

@@ -59,9 +59,7 @@ struct Explained {
 Explained read_explained(const std::string& name, const std::vector<Setting>& overrides);
 
 std::string explain_text(const Explained& e);
-std::string explain_json(const Explained& e);
 // Only what differs.
 std::string explain_differences(const Explained& a, const Explained& b);
-std::string explain_differences_json(const Explained& a, const Explained& b);
 
 }  // namespace ucas

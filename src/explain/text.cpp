@@ -1,12 +1,10 @@
 #include "explain/explain.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json.h"
 
 namespace ucas {
 
@@ -111,35 +109,6 @@ std::string remarks_text(const ConfigFile& file) {
   return text;
 }
 
-OrderedJson json_of(const std::vector<Departure>& rows) {
-  OrderedJson list = OrderedJson::array();
-  for (const Departure& d : rows) {
-    list.push_back({{"key", d.key}, {"here", d.here}, {"there", d.there}, {"help", d.help}, {"size", d.size}});
-  }
-  return list;
-}
-
-OrderedJson json_of(const std::vector<ExplainedSection>& sections) {
-  OrderedJson list = OrderedJson::array();
-  for (const ExplainedSection& section : sections) {
-    OrderedJson lines = OrderedJson::array();
-    for (const ExplainedLine& line : section.lines) {
-      lines.push_back({{"where", line.where}, {"formula", line.formula}, {"words", line.words}});
-    }
-    list.push_back({{"title", section.title}, {"lines", std::move(lines)}});
-  }
-  return list;
-}
-
-OrderedJson json_head(const Explained& e) {
-  const TrainConfig& c = e.config;
-  return {{"config", printable(e.name, 4096)},
-          {"method", c.method_name},
-          {"title", c.method->title()},
-          {"paper", c.method->row().paper},
-          {"preset", c.method_preset}};
-}
-
 bool same(const ExplainedLine& a, const ExplainedLine& b) {
   return a.where == b.where && a.formula == b.formula && a.words == b.words;
 }
@@ -180,17 +149,6 @@ std::string explain_text(const Explained& e) {
   return text;
 }
 
-std::string explain_json(const Explained& e) {
-  OrderedJson json = json_head(e);
-  json["sections"] = json_of(explain_sections(e.config));
-  OrderedJson list = OrderedJson::array();
-  for (const Departures& comparison : explain_comparisons(e.config, e.name)) {
-    list.push_back({{"from", comparison.with}, {"rows", json_of(comparison.rows)}});
-  }
-  json["departures"] = std::move(list);
-  return json.dump(2) + "\n";
-}
-
 // The sections come in the same order for every config.
 std::string explain_differences(const Explained& a, const Explained& b) {
   std::string text = str("A  ", heading(a), "B  ", heading(b), "\n");
@@ -213,18 +171,6 @@ std::string explain_differences(const Explained& a, const Explained& b) {
     for (const ExplainedLine& line : theirs) text += show(line, "B  ", width);
   }
   return text;
-}
-
-std::string explain_differences_json(const Explained& a, const Explained& b) {
-  OrderedJson json = {{"a", json_head(a)}, {"b", json_head(b)}, {"options", json_of(departures(a.config, b.config))}};
-  std::vector<ExplainedSection> left = explain_sections(a.config), right = explain_sections(b.config), ours, theirs;
-  for (size_t i = 0; i < left.size(); ++i) {
-    ours.push_back({left[i].title, missing(left[i], right[i])});
-    theirs.push_back({left[i].title, missing(right[i], left[i])});
-  }
-  json["only_a"] = json_of(ours);
-  json["only_b"] = json_of(theirs);
-  return json.dump(2) + "\n";
 }
 
 }  // namespace ucas

@@ -101,8 +101,8 @@ struct PlanHead {
 };
 std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
                       const std::vector<Remedy>& remedies);
-struct TimePlan;  // plan/step_time.h; may be null
+struct TimePlan;  // plan/step_time.h
 std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
-                      const std::vector<Remedy>& remedies, const TimePlan* time = nullptr);
+                      const std::vector<Remedy>& remedies, const TimePlan& time);
 
 }  // namespace ucas

@@ -22,27 +22,11 @@ std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(b
 // Makes the next change of its kind to a config; "" where there is none left.
 using Change = std::function<std::string(TrainConfig&)>;
 
-Change recompute(Recompute to) {
-  return [to](TrainConfig& c) {
-    if (c.update.recompute >= to) return std::string();
-    c.update.recompute = to;
-    return str("update.recompute = ", word_of(to));
+Change set(const char* key, const char* value) {
+  return [=](TrainConfig& c) {
+    ucas::apply(c, {{key, value, "a plan's remedy", true}});
+    return str(key, " = ", value);
   };
-}
-
-// Of several ranks.
-std::string share_gradients(TrainConfig& c) {
-  if (c.update.shard == Shard::gradients) return "";
-  c.update.shard = Shard::gradients;
-  return "update.shard = gradients";
-}
-
-// On a GPU; the same bits, and a copy over its link in each update.
-std::string offload(TrainConfig& c) {
-  const bool moves = c.dtype == Dtype::bf16 && c.reference.moves();
-  if (c.update.offload == Offload::optimizer || moves) return "";
-  c.update.offload = Offload::optimizer;
-  return "update.offload = optimizer";
 }
 
 // Not below the longest sequence, which stands alone.
@@ -62,34 +46,16 @@ std::string halve_slots(TrainConfig& c) {
   return str("rollout.max_slots = ", slots / 2);
 }
 
-Change moments(MomentType to) {
-  return [to](TrainConfig& c) {
-    if (c.optimizer.moments >= to) return std::string();
-    c.optimizer.moments = to;
-    return str("optimizer.moments = ", word_of(to));
-  };
-}
-
-std::string bf16(TrainConfig& c) {
-  if (c.dtype == Dtype::bf16) return "";
-  c.dtype = Dtype::bf16;
-  return "dtype = bf16";
-}
-
-std::string lora(TrainConfig& c) {
-  if (c.lora.on()) return "";
-  c.lora.rank = 16;
-  return "lora.rank = 16";
-}
-
-// From what changes no result to what does.
-std::vector<Change> changes(const PlannedModels& models, bool untried) {
-  std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
-  if (models.ranks > 1) list.emplace_back(share_gradients);
-  if (models.gpu > 0 && untried) list.emplace_back(offload);
-  for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
-                               moments(MomentType::int8), Change(bf16), Change(lora)}) {
-    list.push_back(change);
+// From what changes no result to what does. What a config has already lowers no peak, and is passed over.
+std::vector<Change> changes(const TrainConfig& config, const PlannedModels& models, bool untried) {
+  const bool moves = config.dtype == Dtype::bf16 && config.reference.moves();
+  std::vector<Change> list = {set("update.recompute", "keep_attention"), set("update.recompute", "block")};
+  if (models.ranks > 1) list.push_back(set("update.shard", "gradients"));
+  if (models.gpu > 0 && untried && !moves) list.push_back(set("update.offload", "optimizer"));
+  for (const Change& change :
+       {Change(halve_micro_batch), Change(halve_slots), set("optimizer.moments", "bf16"),
+        set("optimizer.moments", "int8"), set("dtype", "bf16"), config.lora.on() ? Change() : set("lora.rank", "16")}) {
+    if (change) list.push_back(change);
   }
   return list;
 }
@@ -151,7 +117,7 @@ std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& mod
   int64_t peak = peak_of(config, models);
   if (peak <= limit) return found;
   const int64_t target = with_spare(limit);
-  for (const Change& change : changes(models, untried)) {
+  for (const Change& change : changes(config, models, untried)) {
     if (peak <= target) break;
     TrainConfig alone = config;
     const std::optional<Remedy> by_itself = repeated(change, alone, models, target);

@@ -73,7 +73,7 @@ std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLi
 }
 
 std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
-                      const std::vector<Remedy>& remedies, const TimePlan* time) {
+                      const std::vector<Remedy>& remedies, const TimePlan& time) {
   OrderedJson json;
   json["title"] = head.title;
   json["notes"] = head.notes;
@@ -104,11 +104,9 @@ std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLi
     row["together"] = r.together;
     json["remedies"].push_back(std::move(row));
   }
-  if (time != nullptr) {
-    for (const auto& [name, seconds, note] : time->phases) json["time"][name] = seconds;
-    json["time"]["step"] = time->step();
-    json["device_hours"] = time->device_hours();
-  }
+  for (const auto& [name, seconds, note] : time.phases) json["time"][name] = seconds;
+  json["time"]["step"] = time.step();
+  json["device_hours"] = time.device_hours();
   return json.dump(2) + "\n";
 }
 

@@ -8,6 +8,7 @@
 #include "base/text/fields.h"
 #include "base/text/json_object.h"
 #include "records/run/environment.h"
+#include "records/run/run_directory.h"
 
 namespace ucas {
 
@@ -160,6 +161,56 @@ RunRecord read_run(const std::string& path) {
     });
   }
   return run;
+}
+
+bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
+  return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
+           return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
+         });
+}
+
+namespace {
+
+// Takes the evaluations of `other` that are of a checkpoint of the run. Only a checkpoint whose weights have the size
+// that an evaluation names is read.
+void take_evaluations(RunRecord& run, RunRecord& other) {
+  const std::string checkpoints = path_join(run.path, "checkpoints");
+  for (const std::string& name : is_directory(checkpoints) ? list_directory(checkpoints) : std::vector<std::string>{}) {
+    const std::string checkpoint = path_join(checkpoints, name);
+    const auto may_be = [&](const EvalRecord& e) {
+      return e.asked && std::ranges::any_of(e.asked->model_files, [&](const ModelFile& file) {
+               const std::string path = path_join(checkpoint, file.name);
+               return file.name.ends_with(".safetensors") && exists(path) && file_size(path) == file.size;
+             });
+    };
+    if (parse_step_name(name) < 0 || std::ranges::none_of(other.evaluations, may_be)) continue;
+    const std::vector<ModelFile> files = hash_model_files(checkpoint);
+    std::erase_if(other.evaluations, [&](EvalRecord& e) {
+      if (!is_of(e, files)) return false;
+      e.step = parse_step_name(name);
+      run.evaluations.push_back(std::move(e));
+      return true;
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<RunRecord> read_runs(const std::vector<std::string>& paths) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const auto alone = [](const RunRecord& run) { return run.steps.empty() && run.sft.step.empty(); };
+  for (RunRecord& run : runs) {
+    for (RunRecord& other : runs) {
+      if (!run.steps.empty() && alone(other)) take_evaluations(run, other);
+    }
+  }
+  for (RunRecord& run : runs) {
+    if (!run.evaluations.empty())
+      std::erase_if(run.missing, [](const auto& part) { return part.starts_with("eval/"); });
+  }
+  std::erase_if(runs, [&](const RunRecord& run) { return alone(run) && run.evaluations.empty(); });
+  return runs;
 }
 
 }  // namespace ucas

@@ -1,5 +1,5 @@
 // What a careful reader would ask about first: the signs of each run (report/signs.h), those of its evaluation, and
-// whether the runs can be compared. A note is the same with a reason not to worry. Checks that found nothing are
+// whether the evaluations can be compared. A note is the same with a reason not to worry. Checks that found nothing are
 // listed, too.
 #pragma once
 
@@ -17,7 +17,6 @@ struct Alarm {
   std::string run;      // the run's name, or several
   std::string what;     // the numbers
   std::string cause;    // what it usually means and what to do
-  bool over = false;    // a note of what stood in the run and ended
 };
 
 struct AlarmReport {

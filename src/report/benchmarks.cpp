@@ -27,35 +27,16 @@ void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
   if (!numbers.pass_at.empty()) metrics.pass = std::max(metrics.pass, numbers.pass_at.back().k);
 }
 
-// The evaluations of `data` that say how they were made, each with its group and run.
-struct Recorded {
-  const RunGroup* group;
-  const RunRecord* run;
-  const EvalRecord* evaluation;
-};
-std::vector<Recorded> recorded(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::vector<Recorded> all;
-  for (const RunGroup& group : groups) {
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      if (e && e->asked) all.push_back({&group, run, e});
-    }
-  }
-  return all;
-}
-
-std::string sampling_of(const EvalConfig& c, bool with_seed) {
+std::string sampling_of(const EvalConfig& c) {  // the seed of the draws may differ
   return str("samples ", c.samples, ", temperature ", c.temperature, ", top_p ", c.top_p, ", top_k ", c.top_k,
-             c.min_p > 0 ? str(", min_p ", c.min_p) : "", with_seed ? str(", seed ", c.seed) : "");
+             c.min_p > 0 ? str(", min_p ", c.min_p) : "");
 }
 
 std::string stops_of(const AskedSet& set) { return printable(join(set.stop_texts, " "), 200); }
 
-Cell known_cell(const std::string& text) { return text.empty() || text == "null" ? Cell::unknown() : text; }
-
 }  // namespace
 
-std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data) {
+std::vector<Table> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<std::string> columns;
   std::map<std::string, int64_t> problems;
   BenchmarkMetrics metrics;
@@ -77,47 +58,31 @@ std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups
   if (metrics.greedy) names.push_back("greedy");
   if (metrics.mean > 0) names.push_back(str("mean@", metrics.mean));
   if (metrics.pass > 1) names.push_back(str("pass@", metrics.pass));
-  std::vector<BenchmarkTable> tables;
+  std::vector<Table> tables;
   for (const std::string& metric : names) {
-    BenchmarkTable table{metric, columns, {}, {}};
-    for (const std::string& column : columns) table.problems.push_back(problems[column]);
+    Table table{.head = {""},
+                .caption = str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"),
+                .kind = "plain benchmarks"};
+    for (const std::string& column : columns) {
+      Cell head = column;
+      if (problems[column] > 0) head.below = grouped(problems[column]);
+      if (column == kMacro) head.about = "mean of the benchmarks, each counting the same";
+      if (column == kMicro) head.about = "over all problems, each counting the same";
+      table.head.push_back(std::move(head));
+    }
     for (const RunGroup& group : groups) {
-      SummaryRow row{&group, {}};
+      std::vector<Cell> row = {name_cell(group)};
       bool any = false;
       for (const std::string& column : columns) {
-        row.cells.push_back(measured(group, data, metric, column == kMicro ? "" : column));
-        any |= !row.cells.back().values.empty();
+        const SummaryCell cell = measured(group, data, metric, column == kMicro ? "" : column);
+        row.push_back(value_cell(cell, true, true));
+        any |= !cell.values.empty();
       }
-      if (any) table.rows.push_back(std::move(row));
+      if (any) table.add(std::move(row));
     }
     tables.push_back(std::move(table));
   }
   return tables;
-}
-
-std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::string& data) {
-  std::string out;
-  for (const BenchmarkTable& benchmarks : benchmark_tables(groups, data)) {
-    const std::string& metric = benchmarks.metric;
-    Table table{.head = {""},
-                .caption = str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"),
-                .kind = "plain benchmarks"};
-    for (size_t c = 0; c < benchmarks.columns.size(); ++c) {
-      const std::string& name = benchmarks.columns[c];
-      Cell head = name;
-      if (benchmarks.problems[c] > 0) head.below = grouped(benchmarks.problems[c]);
-      if (name == kMacro) head.about = "mean of the benchmarks, each counting the same";
-      if (name == kMicro) head.about = "over all problems, each counting the same";
-      table.head.push_back(std::move(head));
-    }
-    for (const SummaryRow& row : benchmarks.rows) {
-      std::vector<Cell> line = {name_cell(*row.group)};
-      for (const SummaryCell& cell : row.cells) line.push_back(value_cell(cell, true, true));
-      table.add(std::move(line));
-    }
-    out += render(table);
-  }
-  return out;
 }
 
 std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, const std::string& data) {
@@ -128,10 +93,11 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
     auto& seen = at->second;
     if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
   };
-  for (const Recorded& r : recorded(groups, data)) {
-    note("sampling", sampling_of(r.evaluation->config, false));  // the seed of the draws may differ
-    note("grader version", str(r.evaluation->asked->grader_version));
-    for (const AskedSet& set : r.evaluation->asked->sets) {
+  for (const EvalRecord* e : evaluations_of(groups, data)) {
+    if (!e->asked) continue;
+    note("sampling", sampling_of(e->config));
+    note("grader version", str(e->asked->grader_version));
+    for (const AskedSet& set : e->asked->sets) {
       note("problems of " + set.name, name_and_hash(str(set.problems), set.problems_sha256));
       note("template of " + set.name, name_and_hash(set.prompt_template, set.template_sha256));
       note("stop tokens of " + set.name, stops_of(set));
@@ -144,29 +110,6 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
     if (seen.size() > 1) differences.push_back(str(what, ": ", join(seen, " | ")));
   }
   return differences;
-}
-
-std::string made_html(const std::vector<RunGroup>& groups, const std::string& data) {
-  const std::vector<Recorded> all = recorded(groups, data);
-  if (all.empty()) return "";
-  Table table{.head = {"run", "weights", "sampling", "problems", "template", "stop", "limit", "grader"},
-              .kind = "plain left"};
-  for (const Recorded& r : all) {
-    const Asked& asked = *r.evaluation->asked;
-    std::vector<Cell> head = {name_cell(*r.group, r.run->name), Cell(asked.weights()).with(&Cell::code, true),
-                              sampling_of(r.evaluation->config, true)};
-    if (asked.sets.empty()) table.add(head);
-    for (const AskedSet& set : asked.sets) {
-      Cell problems = known_cell(set.name);
-      problems.below = str(set.problems, " problems, ", set.problems_sha256.substr(0, 8));
-      head.insert(head.end(),
-                  {problems, name_and_hash(set.prompt_template, set.template_sha256), known_cell(stops_of(set)),
-                   str(set.max_tokens), str(word_of(set.grader), ", ", word_of(set.extract))});
-      table.add(std::move(head));
-      head.assign(3, {});  // further sets of the same evaluation
-    }
-  }
-  return render("asked.html", {{"table", render(table)}});
 }
 
 }  // namespace ucas

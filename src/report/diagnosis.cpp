@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,11 +15,10 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kShownText = 160, kMostWitnesses = 3, kMostProblems = 5, kMostTokens = 5;
+constexpr size_t kShownText = 160, kMostWitnesses = 3;
 constexpr size_t kMostStoredSteps = 100, kLastSteps = 10, kWidth = 110;
 
-// ------------------------------------------------------------------------------------- responses and tokens that show
-// it
+// ------------------------------------------------------------------------------------------ responses that show it
 
 std::string ending_of(const std::string& text) {
   if (text.size() <= kShownText) return printable(text, kShownText);
@@ -56,75 +54,18 @@ std::string words_of(const StoredResponse& r) {
   return text;
 }
 
-// Of the steps from `since` on.
-Shown shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double since) {
-  Shown shown;
-  if (sign == ShownBy::none) return shown;
-  std::map<std::string, ProblemCount> counts;
+// Of the steps from `since` on: the latest, one of each problem first.
+std::vector<Witness> shown_by(ShownBy sign, const std::vector<StoredResponse>& stored, double since) {
+  std::vector<Witness> shown;
   for (const StoredResponse& r : stored) {
-    if (static_cast<double>(r.step) < since) continue;
-    ProblemCount& count = counts[r.problem];
-    count.problem = r.problem;
-    ++count.stored;
-    if (!shows(sign, r)) continue;
-    ++count.shown;
-    shown.responses.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
+    if (static_cast<double>(r.step) < since || !shows(sign, r)) continue;
+    shown.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
   }
-  std::ranges::reverse(shown.responses);
-  // One of each problem first.
+  std::ranges::reverse(shown);
   std::set<std::string> told;
-  std::ranges::stable_partition(shown.responses, [&](const Witness& w) { return told.insert(w.problem).second; });
-  if (shown.responses.size() > kMostWitnesses) shown.responses.resize(kMostWitnesses);
-  for (const auto& [problem, count] : counts) {
-    if (count.shown > 0) shown.problems.push_back(count);
-  }
-  std::ranges::stable_sort(shown.problems, std::ranges::greater{}, &ProblemCount::shown);
-  if (shown.problems.size() > kMostProblems) shown.problems.resize(kMostProblems);
+  std::ranges::stable_partition(shown, [&](const Witness& w) { return told.insert(w.problem).second; });
+  if (shown.size() > kMostWitnesses) shown.resize(kMostWitnesses);
   return shown;
-}
-
-struct ScoredToken {
-  double score;
-  size_t at;
-};
-
-// Larger is worse.
-double score_of(ShownIn sign, const StepData& d, size_t i) {
-  switch (sign) {
-    case ShownIn::sure:
-      return -static_cast<double>(d.batch.entropy[i]);
-    case ShownIn::differing:
-      return std::fabs(d.batch.sampler_logprob()[i] - d.batch.old_logprob[i]);
-    case ShownIn::moved:  // a token without an advantage moved with the others, and moved nothing
-      return d.advantage[i] == 0 ? -1 : std::fabs(std::log(std::max(static_cast<double>(d.ratio[i]), 1e-30)));
-    case ShownIn::none:
-      break;
-  }
-  return -1;
-}
-
-std::string token_words(ShownIn sign, const StepData& d, size_t i) {
-  const auto three = [](double value) { return fixed(value, 3); };
-  switch (sign) {
-    case ShownIn::sure:
-      return str("H ", three(d.batch.entropy[i]));
-    case ShownIn::differing:
-      return str("log-prob ", three(d.batch.sampler_logprob()[i]), " sampled, ", three(d.batch.old_logprob[i]),
-                 " trained");
-    case ShownIn::moved:
-      return str("ratio ", d.ratio[i], ", advantage ", three(d.advantage[i]));
-    case ShownIn::none:
-      return "";
-  }
-  return "";
-}
-
-bool has_signal(ShownIn sign, const StepData& d) {
-  const size_t n = d.batch.token.size();
-  if (n == 0 || sign == ShownIn::none) return false;
-  if (sign == ShownIn::moved) return d.ratio.size() == n && d.advantage.size() == n;
-  if (sign == ShownIn::differing) return d.batch.sampler_logprob().size() == n && d.batch.old_logprob.size() == n;
-  return d.batch.entropy.size() == n;
 }
 
 // ----------------------------------------------------------------------------------------------------------- its signs
@@ -150,7 +91,6 @@ class Diagnosing {
     std::ranges::stable_sort(made_.found, [&](const Cause& a, const Cause& b) {
       return rank(a) != rank(b) ? rank(a) < rank(b) : a.sign.since < b.sign.since;
     });
-    add_tokens();
     return std::move(made_);
   }
 
@@ -158,7 +98,6 @@ class Diagnosing {
   void add(FoundSign sign) {
     Cause& cause = made_.found.emplace_back();
     cause.sign = std::move(sign);
-    if (cause.sign.over()) return;
     const std::vector<double>& steps = run_.steps.step;
     cause.always = !cause.sign.at_once && steps.size() > 1 && cause.sign.since <= std::max(1.0, steps[0]);
     for (const SignRule& rule : cause.sign.row->rules) {
@@ -174,21 +113,6 @@ class Diagnosing {
     if (at == s.size()) return;
     cause.evidence.push_back(
         {key, s.before(at, kSignWindow), cause.sign.at_once ? s.value[at] : s.after(at, kSignWindow)});
-  }
-
-  // The first saved step at which the sign stands.
-  void add_tokens() {
-    const std::vector<int64_t> steps = steps_with_signals(run_.path);
-    int64_t read = -1;
-    StepData data;
-    for (Cause& cause : made_.found) {
-      const auto after = std::ranges::lower_bound(steps, static_cast<int64_t>(cause.sign.since));
-      if (cause.sign.row->tokens == ShownIn::none || after == steps.end() || cause.sign.over()) continue;
-      if (*after != read)
-        data = read_step_data(path_join(path_join(run_.path, "signals"), step_name(*after) + ".jsonl"));
-      read = *after;
-      cause.shown.tokens = tokens_of(cause.sign.row->tokens, data);
-    }
   }
 
   const RunRecord& run_;
@@ -245,20 +169,11 @@ std::string evidence_text(const Cause& cause) {
   return table.rows.empty() ? "" : table.text("     ", kWidth);
 }
 
-std::string shown_text(const Shown& shown) {
+std::string shown_text(const std::vector<Witness>& shown) {
   std::string text;
-  std::vector<std::string> problems;
-  for (const ProblemCount& p : shown.problems) {
-    problems.push_back(str(printable(p.problem, 60), " (", p.shown, " of ", p.stored, " stored responses)"));
-  }
-  if (!problems.empty()) text += indented(str("problems: ", join(problems, ", ")));
-  for (const Witness& w : shown.responses) {
+  for (const Witness& w : shown) {
     text += indented(str("step ", w.step, ", ", printable(w.problem, 60), ", sample ", w.sample, ": ", w.what));
     if (!w.text.empty()) text += str("       | ", w.text, "\n");
-  }
-  for (const WitnessedToken& t : shown.tokens) {
-    text += str("     token \"", t.piece, "\" at ", t.position, " of step ", t.step, ", ", printable(t.problem, 60),
-                ", sample ", t.sample, ": ", t.what, "\n");
   }
   return text;
 }
@@ -283,9 +198,6 @@ std::string tries_text(const RunRecord& run, const SignRow& row) {
 
 std::string cause_text(const RunRecord& run, const Cause& cause, const Trend* fallen, const std::string& number) {
   const FoundSign& sign = cause.sign;
-  if (sign.over()) {
-    return str("\n", number, sign.row->title, ", from step ", sign.since, " to step ", sign.until, ": over\n");
-  }
   return str("\n", number, sign.row->title, sign.at_once ? ", at step " : ", since step ", sign.since,
              order_words(cause, fallen), "\n", indented(sign.what), evidence_text(cause),
              indented(sign.note ? sign.row->easy : sign.row->meaning), shown_text(cause.shown),
@@ -297,10 +209,10 @@ int64_t steps_done(const RunRecord& run) { return run.steps.empty() ? 0 : static
 // What to look at next of what was found.
 std::string next_text(const RunRecord& run, const RunDiagnosis& diagnosis) {
   for (const Cause& cause : diagnosis.found) {
-    if (cause.sign.note || cause.shown.tokens.empty()) continue;
-    const WitnessedToken& t = cause.shown.tokens[0];
-    return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", t.step, " --problem ",
-               printable(t.problem, 60), " --sample ", t.sample, " --show\n");
+    if (cause.sign.note || cause.shown.empty()) continue;
+    const Witness& w = cause.shown[0];
+    return str("\nnext: ucas replay ", printable(run.path, 400), " --step ", w.step, " --problem ",
+               printable(w.problem, 60), " --sample ", w.sample, " --show\n");
   }
   return "";
 }
@@ -324,37 +236,11 @@ OrderedJson step_json(double step) {
   return std::isfinite(step) ? OrderedJson(static_cast<int64_t>(step)) : OrderedJson(nullptr);
 }
 
-OrderedJson json_of(const Shown& shown) {
-  OrderedJson json = {
-      {"problems", OrderedJson::array()}, {"responses", OrderedJson::array()}, {"tokens", OrderedJson::array()}};
-  for (const ProblemCount& p : shown.problems) {
-    json["problems"].push_back({{"problem", p.problem}, {"shown", p.shown}, {"stored", p.stored}});
-  }
-  for (const Witness& w : shown.responses) {
-    json["responses"].push_back({{"step", w.step},
-                                 {"problem", w.problem},
-                                 {"sample", w.sample},
-                                 {"tokens", w.tokens},
-                                 {"what", w.what},
-                                 {"text", w.text}});
-  }
-  for (const WitnessedToken& t : shown.tokens) {
-    json["tokens"].push_back({{"step", t.step},
-                              {"problem", t.problem},
-                              {"sample", t.sample},
-                              {"position", t.position},
-                              {"piece", t.piece},
-                              {"what", t.what}});
-  }
-  return json;
-}
-
 OrderedJson json_of(const RunRecord& run, const Cause& cause) {
   const FoundSign& sign = cause.sign;
   OrderedJson row = {{"cause", sign.row->title},
                      {"note", sign.note},
                      {"since", static_cast<int64_t>(sign.since)},
-                     {"until", step_json(sign.until)},
                      {"at_once", sign.at_once},
                      {"from_the_start", cause.always},
                      {"what", sign.what},
@@ -363,7 +249,15 @@ OrderedJson json_of(const RunRecord& run, const Cause& cause) {
   for (const Evidence& e : cause.evidence) {
     row["evidence"].push_back({{"metric", e.key}, {"before", e.before}, {"after", e.after}});
   }
-  row.update(json_of(cause.shown));
+  row["responses"] = OrderedJson::array();
+  for (const Witness& w : cause.shown) {
+    row["responses"].push_back({{"step", w.step},
+                                {"problem", w.problem},
+                                {"sample", w.sample},
+                                {"tokens", w.tokens},
+                                {"what", w.what},
+                                {"text", w.text}});
+  }
   row["try"] = OrderedJson::array();
   for (const std::string& text : sign.row->tries) {
     const Remedy r = remedy_of(text);
@@ -398,33 +292,12 @@ std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std:
   return all;
 }
 
-std::vector<WitnessedToken> tokens_of(ShownIn sign, const StepData& data) {
-  std::vector<WitnessedToken> tokens;
-  if (!has_signal(sign, data)) return tokens;
-  std::vector<ScoredToken> scored;
-  for (size_t i = 0; i < data.batch.token.size(); ++i) scored.push_back({score_of(sign, data, i), i});
-  const size_t count = std::min(kMostTokens, scored.size());
-  const auto worse = [](const ScoredToken& a, const ScoredToken& b) {
-    return a.score != b.score ? a.score > b.score : a.at < b.at;
-  };
-  std::ranges::partial_sort(scored, scored.begin() + static_cast<std::ptrdiff_t>(count), worse);
-  for (const ScoredToken& token : std::span(scored).first(count)) {
-    if (sign == ShownIn::moved && token.score < 0) break;
-    const auto at = static_cast<int64_t>(token.at);
-    const auto response = std::ranges::find_if(
-        data.batch.responses, [&](const Response& o) { return at >= o.first && at < o.first + o.length; });
-    if (response == data.batch.responses.end()) continue;
-    const auto group = static_cast<size_t>(response->group);
-    tokens.push_back(
-        {data.step, response->sample, at - response->first, group < data.problem.size() ? data.problem[group] : "",
-         token.at < data.piece.size() ? printable(data.piece[token.at], 40) : "", token_words(sign, data, token.at)});
-  }
-  return tokens;
-}
-
 const Trend* RunDiagnosis::fallen() const {
-  const auto found = std::ranges::find(trends, Course::fell, &Trend::course);
-  return found == trends.end() ? nullptr : &*found;
+  const Trend* first = nullptr;
+  for (const Trend& trend : trends) {
+    if (trend.course == Course::fell && (first == nullptr || trend.since < first->since)) first = &trend;
+  }
+  return first;
 }
 
 RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored) {

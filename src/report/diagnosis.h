@@ -1,5 +1,5 @@
 // Why a training went as it did, for `ucas diagnose`: what became of its reward, which signs stand in its records
-// (report/signs.h), each with its figures before and after and the stored responses and tokens that show it. A run that
+// (report/signs.h), each with its figures before and after and the stored responses that show it. A run that
 // goes on may be read.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "records/run/rollouts.h"
-#include "records/run/step_data.h"
 #include "records/run_record.h"
 #include "report/signs.h"
 
@@ -23,25 +22,11 @@ struct Witness {
   int64_t step = 0, sample = 0, tokens = -1;
   std::string problem, what, text;  // what: in words; text: the end of the response
 };
-struct ProblemCount {
-  std::string problem;
-  int64_t shown = 0, stored = 0;  // responses that show the sign, of those that were stored
-};
-struct WitnessedToken {
-  int64_t step = 0, sample = 0, position = 0;
-  std::string problem, piece, what;
-};
-struct Shown {
-  std::vector<Witness> responses;      // the latest, at most three
-  std::vector<ProblemCount> problems;  // most often first, at most five
-  std::vector<WitnessedToken> tokens;  // the worst of one saved step, at most five
-};
-
 struct Cause {
   FoundSign sign;
   bool always = false;  // it stands since the first step: that explains no fall
   std::vector<Evidence> evidence;
-  Shown shown;
+  std::vector<Witness> shown;  // the latest, at most three
 };
 
 struct RunDiagnosis {
@@ -50,13 +35,12 @@ struct RunDiagnosis {
                               // the first step; what began later; notes
   std::vector<const SignRow*> quiet, blind;
   std::vector<std::string> remarks;
-  const Trend* fallen() const;  // the first of the trends that fell
+  const Trend* fallen() const;  // the trend that fell first
 };
 
 // Stored responses of at most 100 steps, the last ten among them and the others spread over the run.
 std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std::string>& remarks);
 RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored);
-std::vector<WitnessedToken> tokens_of(ShownIn sign, const StepData& data);
 
 std::string diagnosis_text(const RunRecord& run, const RunDiagnosis& diagnosis);
 std::string diagnosis_json(const RunRecord& run, const RunDiagnosis& diagnosis);  // one line

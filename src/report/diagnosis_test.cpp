@@ -161,9 +161,8 @@ TEST_F(causes, every_sign_of_the_table_is_named_where_it_alone_is_planted_and_si
     EXPECT_FALSE(first.sign.what.empty()) << cause.title;
     EXPECT_FALSE(first.evidence.empty()) << cause.title;
     if (cause.respond) {
-      ASSERT_FALSE(first.shown.responses.empty()) << cause.title;
-      ASSERT_FALSE(first.shown.problems.empty()) << cause.title;
-      EXPECT_GE(first.shown.responses[0].step, kFrom) << cause.title;
+      ASSERT_FALSE(first.shown.empty()) << cause.title;
+      EXPECT_GE(first.shown[0].step, kFrom) << cause.title;
     }
   }
   for (const SignRow& row : sign_rows()) {
@@ -230,31 +229,6 @@ TEST(signs, every_row_reads_declared_numbers_and_says_when_it_stands) {
   EXPECT_EQ(when_of(row_of(Sign::mismatch)), "`rollout/logprob_diff_max` of a step beyond 0.001 nats");
 }
 
-TEST_F(causes, the_tokens_are_those_that_moved_most_and_had_an_advantage) {
-  StepData data;
-  data.step = 4;
-  data.problem = {"p1"};
-  data.batch.groups = {{.problem = 0, .first = 0, .count = 2, .prompt = {}}};
-  data.batch.responses.resize(2);
-  data.batch.responses[0].length = 2;
-  data.batch.responses[1].first = 2;
-  data.batch.responses[1].length = 2;
-  data.batch.responses[1].sample = 1;
-  data.batch.token = {5, 6, 7, 8};
-  data.piece = {"a", "b", "c", "d"};
-  data.ratio = {1.01f, 0.0f, 1.0f, 0.25f};
-  data.advantage = {1, 0, -1, -1};
-  const std::vector<WitnessedToken> tokens = tokens_of(ShownIn::moved, data);
-  ASSERT_EQ(tokens.size(), 3u);
-  EXPECT_EQ(tokens[0].piece, "d");
-  EXPECT_EQ(tokens[0].sample, 1);
-  EXPECT_EQ(tokens[0].position, 1);
-  EXPECT_EQ(tokens[0].problem, "p1");
-  EXPECT_EQ(tokens[0].what, "ratio 0.25, advantage -1.000");
-  EXPECT_EQ(tokens[1].piece, "a");
-  EXPECT_TRUE(tokens_of(ShownIn::sure, data).empty());  // no entropy was kept
-}
-
 TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   StepTable table;
   table.step = {0, 10, 20};
@@ -279,6 +253,34 @@ TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
   const Signs signs = find_signs(table);
   ASSERT_EQ(signs.found.size(), 1u);
   EXPECT_EQ(signs.found[0].what, "validation accuracy fell from 50.0 % (its best, at step 0) to 25.0 %, since step 10");
+}
+
+TEST(trend_of, scatter_hides_no_validation_below_where_it_began) {
+  StepTable table;
+  table.step = {0, 4, 8, 12, 16};
+  table.column["val-core/small/acc/mean@1"] = {0.5, 0.4, 0.25, 0.3, 0.25};
+  table.column["val-aux/small/problems"] = {80, 80, 80, 80, 80};
+  const Trend trend = trend_of(table, "val-core/*/acc/mean@1");
+  EXPECT_EQ(trend.course, Course::fell);
+  EXPECT_EQ(trend.since, 8);
+  EXPECT_EQ(trend.best_step, 0);
+}
+
+TEST_F(causes, a_fall_begins_at_the_first_low_validation_and_what_came_later_is_a_consequence) {
+  RunRecord run;
+  for (int step = 0; step <= 16; ++step) {
+    run.steps.step.push_back(step);
+    run.steps.column["critic/score/mean"].push_back(step == 0 ? kUnknown : step < 12 ? 0.5 : 0.1);
+    run.steps.column["train/dead_groups"].push_back(step == 0 ? kUnknown : step < 6 ? 0.1 : 1);
+    run.steps.column["val-core/small/acc/mean@1"].push_back(step % 4 != 0 ? kUnknown : step == 0 ? 0.5 : 0.25);
+    run.steps.column["val-aux/small/problems"].push_back(step % 4 != 0 ? kUnknown : 80);
+  }
+  const RunDiagnosis found = diagnose_run(run, {});
+  ASSERT_NE(found.fallen(), nullptr);
+  EXPECT_EQ(found.fallen()->since, 4);
+  EXPECT_EQ(titles(found), (std::vector<std::string>{"Validation fell", "Dead groups"}));
+  EXPECT_NE(diagnosis_text(run, found).find("2 steps after the fall began"), std::string::npos)
+      << diagnosis_text(run, found);
 }
 
 TEST(trend_of, scatter_alone_is_flat_and_a_fall_says_its_best_and_its_step) {

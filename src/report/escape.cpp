@@ -1,6 +1,8 @@
 #include "report/escape.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/str.h"
 
@@ -103,46 +105,16 @@ std::string visible_text(std::string_view text, size_t limit) {
   return escaped(text.substr(0, cut), "[", "]", false) + (cut < text.size() ? "..." : "");
 }
 
-std::string typeset(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool begins = i > 0 && (text[i - 1] == ' ' || text[i - 1] == '(') && i + 1 < text.size();
-    if (begins && text.substr(i, 3) == "+- ") {
-      out += "\xc2\xb1 ";
-      i += 2;
-    } else if (begins && text[i] == '-' && text[i + 1] >= '0' && text[i + 1] <= '9') {
-      out += "\xe2\x88\x92";
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 std::string script_json(std::string_view json) {
+  constexpr std::pair<std::string_view, const char*> kEscaped[] = {
+      {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};
   std::string out;
   out.reserve(json.size());
-  for (size_t i = 0; i < json.size(); ++i) {
-    switch (json[i]) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      case '\xe2':
-        if (json.substr(i, 3) == "\xe2\x80\xa8" || json.substr(i, 3) == "\xe2\x80\xa9") {
-          out += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
-          i += 2;
-          break;
-        }
-        [[fallthrough]];
-      default:
-        out += json[i];
-    }
+  while (!json.empty()) {
+    const auto* found = std::ranges::find_if(kEscaped, [&](const auto& row) { return json.starts_with(row.first); });
+    const bool acts = found != std::end(kEscaped);
+    out += acts ? std::string_view(found->second) : json.substr(0, 1);
+    json.remove_prefix(acts ? found->first.size() : 1);
   }
   return out;
 }

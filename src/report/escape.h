@@ -21,9 +21,6 @@ std::string model_text(std::string_view text, size_t limit = 6000);
 // where it was cut.
 std::string visible_text(std::string_view text, size_t limit);
 
-// Minus and plus-minus signs before numbers as print has them: "(-0.6 +- 0.1".
-std::string typeset(std::string_view text);
-
 // A JSON document for <script type="application/json">: no '<', '>' or '&' and no U+2028/U+2029 is left unescaped, so
 // no text inside can end the element.
 std::string script_json(std::string_view json);

@@ -41,11 +41,6 @@ std::string without_folders(const std::string& value) {
 
 std::string in_percent(double share) { return fixed(100 * share, 2); }
 
-std::string hub_id(const ModelCard& card, const std::string& source) {
-  const auto found = card.hub_of.find(source);
-  return found == card.hub_of.end() ? "" : found->second.substr(0, found->second.find('#'));
-}
-
 // How the responses were asked for.
 std::string asked_for(const EvalRecord& e, const std::string& source, const Score& score) {
   std::vector<std::string> words;
@@ -77,34 +72,16 @@ std::string yaml_entry(const char* key, const std::string& value) {
   return value.empty() ? "" : str(key, ": ", yaml_text(value), "\n");
 }
 
-std::string results_yaml(const ModelCard& card) {
-  std::string text;
-  for (const EvaluatedWeights& e : card.evaluations) {
-    for (const auto& [source, numbers] : e.figures.by_source) {
-      const std::string id = hub_id(card, source), named = called(e.figures, source);
-      text += str("  - task:\n      type: text-generation\n    dataset:\n      name: ", yaml_text(named),
-                  "\n      type: ", yaml_text(id.empty() ? named : id), "\n    metrics:\n");
-      for (const Score& score : scores_of(numbers)) {
-        text += str("    - type: ", yaml_text(score.name), "\n      value: ", in_percent(score.share.value),
-                    "\n      name: ", yaml_text(asked_for(e.figures, source, score)), "\n");
-      }
-    }
-  }
-  return text.empty() ? "" : str("model-index:\n- name: ", yaml_text(card.name), "\n  results:\n", text);
-}
-
 std::string front_matter(const ModelCard& card, const RunRecord& run) {
   std::vector<std::string> tags = {"ucas", "reinforcement-learning", "rlvr"};
   if (!run.method.empty()) tags.push_back(run.method);
-  const std::string results = results_yaml(card);
   return str("---\n", yaml_entry("base_model", card.base_model),
              yaml_entry("base_model_relation", card.base_model.empty() ? ""
                                                : card.adapter          ? "adapter"
                                                                        : "finetune"),
              yaml_entry("library_name", card.adapter ? "peft" : "transformers"),
              yaml_entry("pipeline_tag", "text-generation"), yaml_entry("license", card.license),
-             yaml_list("tags", tags), yaml_list("datasets", card.datasets),
-             results.empty() ? "" : yaml_list("metrics", {"accuracy"}), results, "---\n");
+             yaml_list("tags", tags), yaml_list("datasets", card.datasets), "---\n");
 }
 
 std::string results_table(const ModelCard& card) {
@@ -125,22 +102,6 @@ std::string results_table(const ModelCard& card) {
 }  // namespace
 
 std::string yaml_text(const std::string& text) { return json_text(visible_text(text, kLongestName)); }
-
-std::string eval_results(const ModelCard& card, const EvaluatedWeights& evaluation) {
-  std::string text;
-  for (const auto& [source, numbers] : evaluation.figures.by_source) {
-    const std::string id = hub_id(card, source);
-    const std::vector<Score> scores = scores_of(numbers);
-    if (id.empty() || scores.empty()) continue;
-    const std::string& whole = card.hub_of.at(source);
-    const std::string task = whole == id ? "default" : whole.substr(id.size() + 1);
-    text += str("- dataset:\n    id: ", yaml_text(id), "\n    task_id: ", yaml_text(task),
-                "\n  value: ", in_percent(scores.front().share.value), "\n  date: ", yaml_text(evaluation.made),
-                "\n  notes: ",
-                yaml_text(str(scores.front().name, ", ", asked_for(evaluation.figures, source, scores.front()))), "\n");
-  }
-  return text;
-}
 
 std::string model_card(const ModelCard& card, const RunRecord& run) {
   const std::string title = run.environment("method"), base = run.setting("model");

@@ -1,11 +1,10 @@
-// What goes beside the weights of a run when they leave it, in the forms that the Hugging Face Hub reads: README.md
-// with front matter, and .eval_results/*.yaml. Names in it come from people, files and models; each is escaped for
+// What goes beside the weights of a run when they leave it: README.md with the front matter that the Hugging Face Hub
+// reads. Names in it come from people, files and models; each is escaped for
 // where it stands. Fed by a run directory and evaluations of its checkpoint; written by `ucas export`. Threads: any;
 // pure functions.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -25,14 +24,10 @@ struct ModelCard {
   std::vector<std::string> datasets;  // that it was trained on
   int64_t step = 0;
   bool adapter = false;
-  std::map<std::string, std::string> hub_of;  // by source of the problems: ORG/NAME or ORG/NAME#TASK
   std::vector<EvaluatedWeights> evaluations;
 };
 
 std::string model_card(const ModelCard& card, const RunRecord& run);
-// Of one evaluation; "" if no source of it has an identifier, which the format asks for.
-std::string eval_results(const ModelCard& card, const EvaluatedWeights& evaluation);
-
 std::string yaml_text(const std::string& text);  // any text as one scalar
 
 }  // namespace ucas

@@ -11,7 +11,7 @@ namespace ucas {
 // Throws Error if a run cannot be read; nothing is written then. An empty title is made from the runs.
 size_t write_report(const std::vector<std::string>& runs, const std::string& out_file, const std::string& title);
 
-// The page itself. Shown responses are cut and thinned out until it has at most `largest` bytes.
-std::string report_html(const std::vector<std::string>& runs, const std::string& title, size_t largest = 10 << 20);
+// The page itself, of at most 10 MB: texts are cut, and what is shown of many is a few.
+std::string report_html(const std::vector<std::string>& runs, const std::string& title);
 
 }  // namespace ucas

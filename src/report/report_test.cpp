@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "compare/groups.h"
 #include "report/page/curves.h"
 #include "support/program.h"
 #include "support/synthetic_run.h"
@@ -38,14 +40,13 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   write_report(runs, file, "A synthetic demo");
   std::string html = read_file(file);
   EXPECT_LT(html.size(), 10u << 20);
-  for (const char* id :
-       {"results", "alarms", "curves", "figures", "responses", "tokens", "time", "settings", "sources"}) {
+  for (const char* id : {"results", "alarms", "curves", "responses", "tokens", "settings", "sources"}) {
     EXPECT_EQ(count(html, str("<section id=\"", id, "\"")), 1u) << id;
   }
   for (const char* word : {" src=", "@import", "url(", "fetch(", "XMLHttpRequest", "<link", "https://"}) {
     EXPECT_EQ(count(html, word), 0u) << word;
   }
-  EXPECT_EQ(count(html, "http://"), 1u);  // the name of the SVG namespace
+  EXPECT_EQ(count(html, "http://"), count(html, "http://www.w3.org/2000/svg"));  // the name of the SVG namespace
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
 }
 
@@ -69,6 +70,41 @@ TEST_F(report, differences_are_a_forest_plot_with_the_numbers_of_the_comparison)
   EXPECT_NE(html.find("<h4>Differences from DAPO</h4>"), std::string::npos);
 }
 
+TEST_F(report, an_evaluation_of_a_runs_checkpoint_belongs_to_the_run) {
+  SyntheticRun base, trained;
+  base.label = "base";
+  trained.method = "dapo";
+  const std::string untrained = write_synthetic_run(path_join(root_, "eval/base"), base);
+  const std::string run = write_synthetic_run(path_join(root_, "runs/dapo"), trained);
+  const std::string alone = path_join(root_, "eval/dapo"), checkpoint = path_join(run, "checkpoints/step-0000024");
+  make_directories(alone);
+  std::filesystem::rename(path_join(run, "eval"), path_join(alone, "eval"));
+  write_file(path_join(alone, "env.json"), "{\"label\": \"dapo\"}");
+  make_directories(checkpoint);
+  write_file(path_join(checkpoint, "config.json"), "{}");
+  write_file(path_join(checkpoint, "model.safetensors"), "weights");
+  std::string files;
+  for (const ModelFile& file : hash_model_files(checkpoint)) {
+    files += str(files.empty() ? "" : ", ", "{\"name\": \"", file.name, "\", \"size\": ", file.size, ", \"sha256\": \"",
+                 file.sha256, "\"}");
+  }
+  for (const std::string& name : list_directory(path_join(alone, "eval"))) {
+    const std::string path = path_join(path_join(alone, "eval"), name);
+    if (!name.ends_with(".json")) continue;
+    write_file(path, str("{\"asked\": {\"ucas\": \"0.2.0\", \"grader_version\": 4, \"keys\": \"problem\", \"dtype\": "
+                         "\"f32\", \"truncated\": \"grade\", \"sets\": [], \"model_files\": [",
+                         files, "]}, ", read_file(path).substr(1)));
+  }
+  const std::vector<std::string> paths = {untrained, run, alone};
+  EXPECT_NE(report_html(paths, "").find("<h4>Differences from base</h4>"), std::string::npos);
+  const std::vector<RunRecord> runs = read_runs(paths);
+  ASSERT_EQ(group_runs(runs).size(), 2u) << "a model is listed once";
+  ASSERT_EQ(runs[1].evaluations.size(), 1u);
+  EXPECT_EQ(runs[1].evaluations[0].step, 24);
+  write_file(path_join(checkpoint, "model.safetensors"), "Weights");
+  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights stands alone";
+}
+
 TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {
   std::string lines;
   for (int step = 1; step <= 5; ++step) {
@@ -79,6 +115,20 @@ TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {
   EXPECT_EQ(count(html, "<figure class=\"panel\""), 1u);
   EXPECT_NE(html.find("<span>Learning rate <code>actor/lr</code> <b>0.001"), std::string::npos);
   EXPECT_NE(html.find("<h4>Mean reward</h4><code>critic/score/mean</code>"), std::string::npos);
+}
+
+TEST_F(report, every_chart_has_its_numbers_as_a_table_and_of_many_steps_the_last_is_there) {
+  std::string lines;
+  for (int step = 1; step <= 120; ++step) {
+    lines += str("{\"training/global_step\":", step, ",\"critic/score/mean\":", step / 200.0, "}\n");
+  }
+  write_file(path_join(root_, "steps.jsonl"), lines);
+  const std::string html = report_html({root_}, "");
+  const size_t at = html.find("<figure class=\"panel\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string panel = html.substr(at, html.find("</figure>", at) - at);
+  EXPECT_EQ(count(panel, "<th scope=\"row\">"), 40u) << panel;
+  EXPECT_NE(panel.find("<th scope=\"row\">120</th><td>0.600</td>"), std::string::npos) << panel;
 }
 
 TEST_F(report, a_run_that_was_resumed_with_changes_says_so) {
@@ -112,10 +162,10 @@ std::string hostile_page(const std::string& root) {
 
 TEST_F(report, hostile_model_text_stays_text) {
   std::string html = hostile_page(root_);
-  EXPECT_EQ(count(html, "<script"), 3u);  // the numbers, the tokens and the program
-  EXPECT_EQ(count(html, "</script>"), 3u);
+  EXPECT_EQ(count(html, "<script"), 2u);  // the tokens and the program
+  EXPECT_EQ(count(html, "</script>"), 2u);
   EXPECT_EQ(count(html, "</title>"), 1 + count(html, "</title></circle>"));  // dots of figures have one, too
-  EXPECT_EQ(count(html, "<svg"), count(html, "<svg viewBox=\""));
+  EXPECT_EQ(count(html, "<svg"), count(html, "<svg xmlns=\""));
   for (const char* tag : {"<img", "<svg onload", "<!--", "]]>"}) EXPECT_EQ(count(html, tag), 0u) << tag;
   EXPECT_EQ(html.find('\0'), std::string::npos);
   for (const char* mark : {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae"}) EXPECT_EQ(count(html, mark), 0u);
@@ -133,9 +183,7 @@ TEST_F(report, long_responses_do_not_make_a_page_too_large) {
     run.label = str("run ", i);
     runs.push_back(write_synthetic_run(path_join(root_, str(i)), run));
   }
-  size_t natural = report_html(runs, "").size();
-  EXPECT_LE(natural, 10u << 20);
-  EXPECT_LE(report_html(runs, "", natural / 3).size(), natural / 3);
+  EXPECT_LE(report_html(runs, "").size(), 10u << 20);
 }
 
 TEST_F(report, a_training_that_validated_opens_with_what_came_of_it) {
@@ -160,7 +208,6 @@ TEST_F(report, absent_parts_are_left_out_and_named) {
   write_file(path_join(root_, "steps.jsonl"), "{\"training/global_step\":1,\"critic/score/mean\":0.25}\n");
   std::string html = report_html({root_}, "");
   EXPECT_EQ(count(html, "<section id=\"responses\""), 0u);
-  EXPECT_EQ(count(html, "<section id=\"time\""), 0u);
   EXPECT_EQ(count(html, "<section id=\"tokens\""), 0u);
   EXPECT_NE(html.find("so there is no token explorer."), std::string::npos);
   EXPECT_NE(html.find("hold no evaluation"), std::string::npos);
@@ -177,7 +224,7 @@ TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
 // In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   std::string html = hostile_page(root_);
-  size_t charts = count(html, "<div class=\"plot\"");
+  size_t charts = count(html, "<figure class=\"panel\"");
   write_file(path_join(root_, "report.html"), html);
   const int ended = testing::run_program(
       {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -188,7 +235,7 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   if (ended != 0) GTEST_SKIP() << "chromium does not start here: " << ended;
   std::string dom = read_file(path_join(root_, "dom.html"));
   EXPECT_GT(charts, 15u);
-  EXPECT_EQ(count(dom, "<svg viewBox"), charts + count(html, "<figure class=\"drawn\""));
+  EXPECT_EQ(count(dom, "<svg xmlns="), charts + count(html, "<figure class=\"drawn\""));
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
   EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text

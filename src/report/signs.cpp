@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -122,29 +120,6 @@ std::string standing_words(const SignRule& rule, const KnownSteps& s, const Held
              : str(measure_text(value), " ", rule.words, " (", steps, "; threshold ", limit_text(rule), ")");
 }
 
-// A sign that stood and ended: the last stretch of it.
-std::optional<FoundSign> ended(const SignRule& rule, const Held& held) {
-  size_t last = held.size();
-  while (last > 0 && held.beyond[last - 1] == 0) --last;
-  if (last == 0) return std::nullopt;
-  size_t first = last - 1;
-  while (first > 0 && held.beyond[first - 1] != 0) --first;
-  const auto stretch = std::span(held.value).subspan(first, last - first);
-  const bool low = rule.kind == SignRuleKind::under_first;
-  const double most = low ? std::ranges::min(stretch) : std::ranges::max(stretch);
-  FoundSign found{.rule = &rule, .since = held.step[first], .until = held.step[last - 1], .note = true};
-  found.what = str("over: from step ", found.since, " to step ", found.until, " ");
-  if (low) {
-    found.what += str(rule.words, " was below ", percent(rule.limit, 0), " of its start, down to ", measure_text(most));
-  } else if (rule.kind == SignRuleKind::never_right) {
-    found.what += str(most, " steps in a row had no right response");
-  } else {
-    found.what +=
-        str("up to ", is_share_metric(rule.key) ? str(percent(most), " of") : measure_text(most), " ", rule.words);
-  }
-  return found;
-}
-
 class SignFinder {
  public:
   explicit SignFinder(const StepTable& table) : table_(table) {}
@@ -157,26 +132,25 @@ class SignFinder {
  private:
   void look(const SignRow& row) {
     bool seen = false;
-    std::vector<FoundSign> standing, over;
+    std::vector<FoundSign> found;
     for (const SignRule& rule : row.rules) {
       if (rule.kind == SignRuleKind::none) continue;
-      seen = try_rule(rule, standing, over) || seen;
+      seen = try_rule(rule, found) || seen;
     }
     if (!seen) return made_.blind.push_back(&row);
-    const std::vector<FoundSign>& found = standing.empty() ? over : standing;
     if (found.empty()) return made_.quiet.push_back(&row);
     FoundSign& sign = made_.found.emplace_back(found[0]);
     sign.row = &row;
-    sign.note = sign.over() || (!row.easy.empty() && has_risen(table_));
+    sign.note = !row.easy.empty() && has_risen(table_);
     for (const FoundSign& other : std::span(found).subspan(1)) {
       sign.what += "; " + other.what;
       sign.since = std::min(sign.since, other.since);
     }
-    if (row.sign == Sign::dead_groups && !sign.over()) sign.what += solved_words();
+    if (row.sign == Sign::dead_groups) sign.what += solved_words();
   }
 
   // Whether the run has its numbers.
-  bool try_rule(const SignRule& rule, std::vector<FoundSign>& standing, std::vector<FoundSign>& over) {
+  bool try_rule(const SignRule& rule, std::vector<FoundSign>& standing) {
     if (rule.kind == SignRuleKind::not_finite) return not_finite(rule, standing);
     const KnownSteps s = series_of(table_, rule.key);
     if (s.size() == 0 || (rule.kind == SignRuleKind::under_first && s.size() < kFewestSteps)) return false;
@@ -184,12 +158,9 @@ class SignFinder {
     if (rule.kind == SignRuleKind::fell) return fell(rule, standing);
     if (rule.kind == SignRuleKind::never_right && !was_graded(table_)) return true;
     const Held held = held_against(rule, s);
-    if (held.stands()) {
-      standing.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
-      standing.back().what = standing_words(rule, s, held, table_);
-    } else if (const auto past = ended(rule, held)) {
-      over.push_back(*past);
-    }
+    if (!held.stands()) return true;
+    standing.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
+    standing.back().what = standing_words(rule, s, held, table_);
     return true;
   }
 
@@ -291,18 +262,12 @@ void SignRow::fields(Fields& f) {
   f.field("also", also, "metrics that are shown beside");
   f.field("remedies", tries, "options to try, OPTION: HOW");
   f.choice("responses", responses, "stored responses that show the sign");
-  f.choice("tokens", tokens, "tokens of a saved step that show the sign");
   f.section("rule", rules[0]);
   f.section("rule2", rules[1]);
   f.section("rule3", rules[2]);
 }
 
 std::string SignRow::advice() const { return str(meaning, " Try ", join(tries, "; "), "."); }
-
-std::string FoundSign::advice() const {
-  if (over()) return "It cleared before the end.";
-  return note ? row->easy : row->advice();
-}
 
 std::span<const SignRow> sign_rows() {
   static const std::vector<SignRow> rows = read_table();

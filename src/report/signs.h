@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -51,11 +50,9 @@ struct SignRule {
   void fields(Fields& f);
 };
 
-// Which stored responses show it, and which tokens of a saved step.
+// Which stored responses show it.
 enum class ShownBy : uint8_t { none, cut, unreadable, wrong, paid_wrong };
 constexpr std::array<const char*, 5> names(ShownBy) { return {"none", "cut", "unreadable", "wrong", "paid_wrong"}; }
-enum class ShownIn : uint8_t { none, sure, differing, moved };
-constexpr std::array<const char*, 4> names(ShownIn) { return {"none", "sure", "differing", "moved"}; }
 
 struct SignRow {
   Sign sign{};
@@ -64,7 +61,6 @@ struct SignRow {
   std::vector<std::string> also;   // numbers that are shown beside
   std::vector<std::string> tries;  // "option: what to do with it"
   ShownBy responses = ShownBy::none;
-  ShownIn tokens = ShownIn::none;
   std::array<SignRule, 3> rules;  // one is enough
   void fields(Fields& f);
   std::string advice() const;  // meaning and tries, in sentences
@@ -78,12 +74,10 @@ struct FoundSign {
   const SignRow* row = nullptr;
   const SignRule* rule = nullptr;  // the first that stands
   double since = 0;                // the step
-  double until = kUnknown;         // the last step of it, where it ended in the run: a note
   bool at_once = false;            // it happened at that step; otherwise it stands
   bool note = false;               // not harmful here
   std::string what;                // the figures, in words
-  bool over() const { return std::isfinite(until); }
-  std::string advice() const;  // what it means and what to do
+  std::string advice() const { return note ? row->easy : row->advice(); }  // what it means and what to do
 };
 
 struct Signs {

@@ -8,8 +8,6 @@
 
 namespace ucas {
 
-struct RunGroup;
-
 struct StudyFigure {
   std::string name;   // file stem: "passk", "dynamics-entropy"
   std::string title;  // a line above it
@@ -40,10 +38,6 @@ struct FigureRequest {
 
 // Nothing where the runs lack what the figure is made of, with a warning that says what.
 std::vector<StudyFigure> study_figures(const FigureRequest& request);
-
-// What the report draws of them, as HTML; "" if there is nothing to draw. Curves against the step are not among them:
-// the page draws those itself.
-std::string figures_html(const std::vector<RunGroup>& groups);
 
 // DIRECTORY/NAME.svg, .csv and .md of each. Returns the paths.
 std::vector<std::string> write_figures(const std::vector<StudyFigure>& figures, const std::string& directory);

@@ -318,10 +318,6 @@ TEST_F(study_figures_of_runs, what_is_lacking_is_said) {
   EXPECT_NE(warned_.find("mean@x"), std::string::npos);
 }
 
-TEST_F(study_figures_of_runs, runs_without_evaluations_have_none_on_the_page) {
-  EXPECT_EQ(figures_html(group_runs({})), "");
-}
-
 TEST_F(study_figures_of_runs, files_are_written_for_what_there_is) {
   auto runs = write_synthetic_demo(root_, 1);
   auto written = write_figures(draw(FigureKind::passk, runs), root_ + "/out");

@@ -61,40 +61,6 @@ std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& eval
   return columns;
 }
 
-constexpr const char* kStepSeconds = "step_seconds";
-
-// Mean seconds of a training step, validation left out.
-Figure step_seconds(const RunRecord& run) {
-  const std::vector<double>*step = run.steps.find(metric::timing_step.key),
-        *testing = run.steps.find(metric::timing_testing.key);
-  if (!step) return {};
-  std::vector<double> seconds;
-  for (size_t i = 0; i < step->size(); ++i) {
-    double validation = testing && !std::isnan((*testing)[i]) ? (*testing)[i] : 0;
-    if (!std::isnan((*step)[i])) seconds.push_back((*step)[i] - validation);
-  }
-  return {mean_of(seconds), kUnknown, kUnknown};
-}
-
-template <class Measure>
-SummaryCell cell_of(const RunGroup& group, const std::string& data, bool share, Measure&& measure) {
-  SummaryCell cell;
-  for (const RunRecord* run : group.runs) {
-    const EvalRecord* evaluation = final_evaluation(*run, data);
-    const Figure figure = evaluation ? measure(*run, *evaluation) : Figure{};
-    if (!figure.known()) continue;
-    cell.values.push_back(figure.value);
-    cell.each.push_back(figure);
-  }
-  conclude(cell, share);
-  return cell;
-}
-
-SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& key) {
-  if (key != kStepSeconds) return measured(group, data, key);
-  return cell_of(group, data, false, [](const RunRecord& run, const EvalRecord&) { return step_seconds(run); });
-}
-
 // "1.7" of a difference of -0.017, with a second digit where one would say nothing.
 std::string magnitude(double share) {
   const std::string text = change_text(std::fabs(share), true);
@@ -126,12 +92,9 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
     for (const Quantity& quantity : summary.quoted) {
       Difference d{index(from.group), index(to.group), metric_title(quantity.text()), {}, ""};
       d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kSummaryLevel});
-      if (!d.contrast.known()) continue;
-      if (std::isnan(d.contrast.p) && d.contrast.estimable) {
-        ++summary.unclaimed;
-      } else {
-        summary.differences.push_back(std::move(d));
-      }
+      // No claim where there are neither several runs nor answers per problem to pair.
+      const bool claimed = !std::isnan(d.contrast.p) || !d.contrast.estimable;
+      if (d.contrast.known() && claimed) summary.differences.push_back(std::move(d));
     }
   };
   for (const SummaryRow& base : summary.rows) {
@@ -186,10 +149,17 @@ const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& s
 
 SummaryCell measured(const RunGroup& group, const std::string& data, const std::string& metric,
                      const std::string& source) {
-  return cell_of(group, data, is_share(metric), [&](const RunRecord&, const EvalRecord& evaluation) {
-    const EvalNumbers* numbers = numbers_of(evaluation, source);
-    return numbers ? figure_named(*numbers, metric) : Figure{};
-  });
+  SummaryCell cell;
+  for (const RunRecord* run : group.runs) {
+    const EvalRecord* evaluation = final_evaluation(*run, data);
+    const EvalNumbers* numbers = evaluation ? numbers_of(*evaluation, source) : nullptr;
+    const Figure figure = numbers ? figure_named(*numbers, metric) : Figure{};
+    if (!figure.known()) continue;
+    cell.values.push_back(figure.value);
+    cell.each.push_back(figure);
+  }
+  conclude(cell, is_share(metric));
+  return cell;
 }
 
 std::vector<const EvalRecord*> evaluations_of(const std::vector<RunGroup>& groups, const std::string& data) {
@@ -210,12 +180,6 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
     const std::vector<const EvalRecord*> evaluations = evaluations_of(groups, data);
     summary.quoted = quoted_of(groups, data);
     summary.columns = columns_of(evaluations, summary.quoted);
-    bool timed = false;
-    for (const RunGroup& group : groups) {
-      for (const RunRecord* run : group.runs) timed |= run->steps.find(metric::timing_step.key) != nullptr;
-    }
-    if (timed)
-      summary.columns.push_back({kStepSeconds, "s/step", "seconds per training step, validation left out", false});
     summary.problems = evaluations[0]->problems;
     summary.samples = evaluations[0]->config.samples;
     summary.temperature = evaluations[0]->config.temperature;
@@ -224,7 +188,7 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
       SummaryRow row{&group, {}};
       bool any = false;
       for (const SummaryColumn& column : summary.columns) {
-        row.cells.push_back(cell_of(group, data, column.key));
+        row.cells.push_back(measured(group, data, column.key));
         any |= !row.cells.back().values.empty();
       }
       if (any) summary.rows.push_back(std::move(row));
@@ -233,25 +197,6 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
     summaries.push_back(std::move(summary));
   }
   return summaries;
-}
-
-std::string unclaimed_sentence(const ResultTable& summary) {
-  if (summary.unclaimed == 0) return "";
-  return str("No claim about ", many(static_cast<int64_t>(summary.unclaimed), "other difference"),
-             ": neither several runs nor answers per problem to pair.");
-}
-
-std::string ceiling_sentence(const ResultTable& summary) {
-  constexpr double kCeiling = 0.99;
-  size_t trained = 0;
-  for (const SummaryRow& row : summary.rows) {
-    if (!row.group->trained) continue;
-    ++trained;
-    if (row.cells.empty() || summary.columns[0].key != "greedy" || !(row.cells[0].mean >= kCeiling)) return "";
-  }
-  return trained < 2
-             ? ""
-             : "Greedy accuracy is at its ceiling for every method: these problems cannot show a difference there.";
 }
 
 std::string summary_table(const std::vector<ResultTable>& summaries, size_t width) {
@@ -277,17 +222,13 @@ std::string summary_table(const std::vector<ResultTable>& summaries, size_t widt
     }
     for (const Difference& d : summary.differences) table.notes.push_back(d.sentence);
     if (summary.comparisons > 1) table.notes.push_back(family_text(summary.comparisons, kSummaryLevel));
-    for (std::string note : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
-      if (!note.empty()) table.notes.push_back(std::move(note));
-    }
     out += table.text("  ", width);
   }
   return out;
 }
 
 std::string summary_table(const std::vector<std::string>& paths, size_t width) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const std::vector<RunRecord> runs = read_runs(paths);
   std::vector<RunGroup> groups = group_runs(runs);
   std::vector<ResultTable> summaries = results_of(groups);
   return summaries.empty() ? "no evaluation in these runs\n" : summary_table(summaries, width);

@@ -61,16 +61,10 @@ struct ResultTable {
   std::vector<SummaryRow> rows;
   std::vector<Difference> differences;  // each trained group from each untrained, then from the first trained
   int64_t comparisons = 0;              // in the family that Holm's correction is over
-  size_t unclaimed = 0;                 // comparisons without a test, so without a sentence
 };
 
 // One per evaluated data set. Groups must outlive the result.
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
-
-// Where every trained group solves nearly all problems, that this decides nothing; otherwise "".
-std::string ceiling_sentence(const ResultTable& summary);
-// About the comparisons that have no sentence; "" if all have one.
-std::string unclaimed_sentence(const ResultTable& summary);
 
 // The same for a terminal: aligned plain text in lines of at most `width` characters (0 = of any length), then the
 // sentences.

@@ -252,16 +252,6 @@ TEST(summary, without_rows_to_pair_there_is_no_claim) {
   auto groups = group_runs(runs);
   auto results = results_of(groups);
   EXPECT_TRUE(results[0].differences.empty());
-  EXPECT_EQ(results[0].unclaimed, 1u);
-  EXPECT_NE(summary_table(results).find("No claim about 1 other difference"), std::string::npos);
-}
-
-TEST(summary, methods_at_the_ceiling_are_said_to_be_there) {
-  std::vector<RunRecord> runs = {run_of("", "dapo", 0, 1000, 1000), run_of("", "ucas", 0, 995, 1000)};
-  auto groups = group_runs(runs);
-  EXPECT_NE(summary_table(results_of(groups)).find("at its ceiling"), std::string::npos);
-  runs[1].evaluations[0].greedy.value = 0.9;
-  EXPECT_EQ(summary_table(results_of(groups)).find("at its ceiling"), std::string::npos);
 }
 
 TEST(summary, the_latest_evaluation_speaks_for_a_run) {

@@ -43,7 +43,7 @@ double noise_of(const KnownSteps& series) {
   return std::sqrt((sum - largest) / (2 * static_cast<double>(series.size() - 2)));
 }
 
-// Two or three validations: the last against the first.
+// Validations: the last against the first.
 void judge_validations(const StepTable& table, const KnownSteps& series, Trend& trend) {
   if (series.size() < 2 || !trend.key.starts_with("val-core/")) return;
   double problems = 0;
@@ -98,6 +98,9 @@ Trend trend_of(const StepTable& table, const std::string& key) {
     trend.since = series.step[std::min(i, series.size() - 1)];
   } else {
     trend.course = trend.last - trend.first > least ? Course::rose : Course::flat;
+    Trend ends{.key = key};  // scatter hides no validation below where it began
+    judge_validations(table, series, ends);
+    if (ends.course == Course::fell) return ends;
   }
   return trend;
 }

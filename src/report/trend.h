@@ -39,8 +39,8 @@ struct Trend {
 };
 // Over windows of a fifth of the values, at most ten; at least four values, otherwise unknown. A difference counts from
 // 0.03 on and from four standard errors of the difference of two windows, as the differences of neighbours tell them.
-// Fewer validations, two at least, are judged by the first and the last: their difference counts where its interval
-// (Agresti and Caffo, as of two samples of so many problems) excludes zero.
+// Validations, two at least, also fell where the last lies below the first by an interval (Agresti and Caffo, as of two
+// samples of so many problems) that excludes zero; fewer than four are judged by it alone.
 Trend trend_of(const StepTable& table, const std::string& key);
 
 // What a training is judged by: its reward, its accuracy, its validation.

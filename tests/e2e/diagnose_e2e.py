@@ -27,15 +27,12 @@ cause = next(c for c in fast["causes"] if c["cause"] == "Unstable updates")
 moved = next(e for e in cause["evidence"] if e["metric"] == "actor/ppo_kl")
 check(abs(moved["after"]) > 0.05, "with the figure of the step")
 check(any(t["option"] == "optimizer.lr" and float(t["now"]) == 5e-2 for t in cause["try"]), "and the option with its value")
-check(cause["tokens"] and all(t["piece"] for t in cause["tokens"]), "and the tokens whose ratios moved most")
-token = cause["tokens"][0]
-check(token["problem"].startswith("train") and token["step"] >= cause["since"], "of a problem and a step")
 
 # A limit that cuts every answer.
 cut = causes("cut", "--train.steps", 3, "--rollout.response_length", 4)
 check("Length clipping" in found(cut), f"a limit of 4 tokens is found: {found(cut)}")
 clip = next(c for c in cut["causes"] if c["cause"] == "Length clipping")
 check(clip["since"] == 1 and clip["from_the_start"], "since the first step")
-check(all("no end" in r["what"] and r["tokens"] == 4 for r in clip["responses"]) and clip["problems"], "by responses and problems")
+check(all("no end" in r["what"] and r["tokens"] == 4 for r in clip["responses"]) and clip["responses"], "by responses")
 text = ucas("diagnose", path("cut")).stdout
 check("--rollout.response_length (now 4): raise it" in text, "what to try names the value that is set")

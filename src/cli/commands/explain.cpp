@@ -78,13 +78,9 @@ int run_explain(const Words& words) {
   if (given.size() > 2) {
     throw Error(ErrorKind::usage, str("one or two CONFIGs, got ", join(given, " "), "; see ucas explain --help"));
   }
-  Explained first = read_explained(given.empty() ? "" : given[0], line.settings);
-  if (given.size() < 2) {
-    out(json ? explain_json(first) : explain_text(first));
-    return kDone;
-  }
-  Explained second = read_explained(given[1], line.settings);
-  out(json ? explain_differences_json(first, second) : explain_differences(first, second));
+  if (json) throw Error(ErrorKind::usage, "--json is of --metrics: give both");
+  const Explained first = read_explained(given.empty() ? "" : given[0], line.settings);
+  out(given.size() < 2 ? explain_text(first) : explain_differences(first, read_explained(given[1], line.settings)));
   return kDone;
 }
 

@@ -1,4 +1,4 @@
-// `ucas export`: a checkpoint of a run as a directory for others: the model's files, a card, results.
+// `ucas export`: a checkpoint of a run as a directory for others: the model's files and a card.
 #include <algorithm>
 #include <cctype>
 
@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "evaluate/benchmark.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "records/run/manifest.h"
@@ -23,7 +22,7 @@ namespace {
 struct ExportOptions {
   std::string out, name, base_model, license;
   int64_t step = 0;
-  std::vector<std::string> evaluations, hub, train_data;
+  std::vector<std::string> evaluations, train_data;
   void fields(Fields& f) {
     f.field("out", out, "directory to create");
     f.field("step", step, Range{0, 1e9}, "step of the checkpoint to export; 0 = the newest complete checkpoint");
@@ -33,7 +32,6 @@ struct ExportOptions {
     f.field("license", license, "license id of the hub, such as apache-2.0 or mit");
     f.field("evaluations", evaluations,
             "further run directories with evaluations of the same checkpoint in eval/ (`ucas evaluate --out`)");
-    f.field("hub", hub, "hub data sets of the evaluated sources, SOURCE=ORG/NAME or SOURCE=ORG/NAME#TASK,...");
   }
 };
 
@@ -73,13 +71,6 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
                             : "no whole checkpoint yet"));
 }
 
-// An evaluation of exactly these files.
-bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
-  return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
-           return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
-         });
-}
-
 std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::vector<std::string>& others,
                                              const std::vector<ModelFile>& files) {
   std::vector<EvaluatedWeights> found;
@@ -98,33 +89,6 @@ std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::
                     "checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
   }
   return found;
-}
-
-// What --hub says, and what embedded benchmarks say of themselves.
-std::map<std::string, std::string> hub_ids(const std::vector<std::string>& said,
-                                           const std::vector<EvaluatedWeights>& evaluations) {
-  std::map<std::string, std::string> ids;
-  const std::vector<std::string> embedded = embedded_stems("benchmarks/");
-  std::vector<std::string> sources;
-  for (const EvaluatedWeights& e : evaluations) {
-    for (const auto& [source, numbers] : e.figures.by_source) {
-      sources.push_back(source);
-      if (e.figures.suite.empty() || std::ranges::find(embedded, source) == embedded.end()) continue;
-      if (const std::string hub = load_suite(source).benchmarks.front().hub; !hub.empty()) ids[source] = hub;
-    }
-  }
-  for (const std::string& pair : said) {
-    const size_t equals = pair.find('=');
-    const std::string source = pair.substr(0, equals), id = equals == std::string::npos ? "" : pair.substr(equals + 1);
-    checked_id("hub", id.substr(0, id.find('#')));
-    if (std::ranges::find(sources, source) == sources.end())
-      throw Error(
-          ErrorKind::usage,
-          str("--hub ", printable(pair), ": no evaluation of this checkpoint has problems of ", printable(source),
-              sources.empty() ? "" : str("; there are ", printable(join(sources, ", "), 400))));
-    ids[source] = id;
-  }
-  return ids;
 }
 
 }  // namespace
@@ -165,24 +129,14 @@ int run_export(const Words& words) {
   card.adapter = is_adapter(checkpoint);
   card.name = options.name.empty() ? short_path(options.out, 1) : options.name;
   card.evaluations = evaluations_of(run.path(), options.evaluations, hash_model_files(checkpoint));
-  card.hub_of = hub_ids(options.hub, card.evaluations);
 
   OutputDirectory partial(options.out);
   for (const std::string& file : list_directory(checkpoint)) {
     if (file != kStateFolder) copy_file(path_join(checkpoint, file), path_join(partial.path(), file));
   }
   write_file(path_join(partial.path(), "README.md"), model_card(card, record));
-  const std::string results = path_join(partial.path(), ".eval_results");
-  int64_t written = 0;
-  for (const EvaluatedWeights& e : card.evaluations) {
-    const std::string text = eval_results(card, e);
-    if (text.empty()) continue;
-    make_directories(results);
-    write_file(path_join(results, str("ucas-", ++written, ".yaml")), text);
-  }
   partial.put_in_place();
-  log(str("export: ", options.out, ": step ", card.step, ", ", card.evaluations.size(), " evaluations, ", written,
-          " files of .eval_results"));
+  log(str("export: ", options.out, ": step ", card.step, ", ", card.evaluations.size(), " evaluations"));
   return kDone;
 }
 

@@ -29,7 +29,7 @@ struct PlanOptions {
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
     f.field("gpu", gpu,
             "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
-            "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
+            "rtx4090, rtx5090, or cpu; empty = cpu, this machine");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("link", link,
             "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a "
@@ -94,7 +94,7 @@ int run_plan(const Words& words) {
     config.model.clear();  // the file's, of which another is planned
   }
   config.validate_settings();
-  const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  const bool on_gpu = !options.gpu.empty() && options.gpu != "cpu";
   if (config.device != "cpu" && !on_gpu) {
     throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
                                             ": --gpu NAME says which GPU to plan for; without it leave device out"));
@@ -106,9 +106,7 @@ int run_plan(const Words& words) {
         "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
         "takes f32), or plan with --dtype f32");
   }
-  Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
-                  : timed ? here_device(config.dtype, config.threads)
-                          : Device{};
+  Device device = on_gpu ? gpu_named(options.gpu, config.dtype) : here_device(config.dtype, config.threads);
   set_link(device, options.link, options.gpus);
   PlannedModels models = models_of_plan(config, options, head);
   PlanLimits limits = limits_here(options.out);
@@ -125,13 +123,12 @@ int run_plan(const Words& words) {
   head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
                    options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
   const MemoryPlan plan = plan_memory(config, models);
-  const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
+  const TimePlan time = plan_time(config, models, device, options.lengths);
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);
   if (options.json) {
-    out(plan_json(plan, head, limits, lower, timed ? &time : nullptr));
+    out(plan_json(plan, head, limits, lower, time));
   } else {
-    out(plan_text(plan, head, limits, lower));
-    if (timed) out("\n" + time_text(time, device));
+    out(str(plan_text(plan, head, limits, lower), "\n", time_text(time, device)));
   }
   check_plan(plan, config, models, limits);
   return kDone;

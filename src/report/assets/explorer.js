@@ -6,7 +6,7 @@
   const place = document.getElementById("explorer"), source = document.getElementById("token-data");
   if (!place || !source) return;
   const data = JSON.parse(source.textContent);
-  const at = { run: 0, step: 0, prompt: 0, response: -1, quantity: "", row: 0, token: 0, show: "", find: "" };   // response -1: all
+  const at = { run: 0, step: 0, prompt: 0, response: -1, quantity: "", row: 0, token: 0 };   // response -1: all
   const VERDICTS = { equal: ["right", "\u2713 right"], unequal: ["wrong", "\u2717 wrong"],
     unparseable: ["none", "\u2205 no answer"], over_budget: ["none", "\u22ef gave up grading"] };
   const KINDS = [["signal", "Signals of the old policy"], ["trace", "Recorded by the method"],
@@ -51,17 +51,6 @@
   const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; begin(); });
   const chooseResponse = choice("Response", (s) => { at.response = +s.value; at.row = Math.max(0, at.response); at.token = 0; draw(); });
   const chooseQuantity = choice("Coloured by", (s) => { at.quantity = s.value; draw(); });
-  choices.addEventListener("change", () => setAddress());   // after the change itself
-  const chooseShown = choice("Show", (s) => { at.show = s.value; draw(); });
-  const SHOWN = [["", "all responses", () => true], ["right", "right", (r) => r.verdict === "equal"], ["wrong", "wrong", (r) => r.verdict === "unequal"],
-    ["none", "without an answer", (r) => r.verdict !== "equal" && r.verdict !== "unequal"], ["cut", "cut at the limit", (r) => !r.finished]];
-  for (const [value, title] of SHOWN) make("option", "", title, chooseShown).value = value;
-  const findBox = make("label", "", null, choices);
-  make("span", "", "Find in responses", findBox);
-  const find = make("input", "", null, findBox);
-  find.type = "search";
-  find.spellcheck = false;
-  find.addEventListener("input", () => { at.find = find.value; draw(); });
   if (data.runs.length === 1) chooseRun.parentNode.hidden = true;
   const asked = make("div", "asked-for", null, place);
   const legend = make("div", "token-legend", null, place);
@@ -79,31 +68,6 @@
     at.prompt = Math.max(0, step().prompts.findIndex((p) => p.problem === problem));
     at.response = -1;
     begin();
-  }
-
-  // ---- the address: #tokens?run=..&step=..&prompt=..&response=..&token=..&by=..; view=all: responses side by side
-  const runId = (i) => (data.runs.findIndex((r) => r.name === data.runs[i].name) === i ? data.runs[i].name : String(i));
-  function setAddress() {
-    const r = prompt().responses[at.row];
-    const parts = new URLSearchParams({ run: runId(at.run), step: step().step, prompt: prompt().problem, response: r ? r.sample : 0,
-      token: at.token + 1, by: at.quantity });
-    if (at.response < 0) parts.set("view", "all");
-    try { history.replaceState(null, "", "#tokens?" + parts); } catch (error) { /* where addresses may not change */ }
-  }
-  // Goes as far along as what is named there is on the page; true if the address leads here at all.
-  function readAddress() {
-    if (!location.hash.startsWith("#tokens?")) return false;
-    const parts = new URLSearchParams(location.hash.slice(8));
-    const place = (list, test) => Math.max(0, list.findIndex(test));
-    at.run = place(data.runs, (r, i) => runId(i) === parts.get("run"));
-    at.step = place(data.runs[at.run].steps, (s) => String(s.step) === parts.get("step"));
-    at.prompt = place(step().prompts, (p) => p.problem === parts.get("prompt"));
-    at.row = place(prompt().responses, (r) => String(r.sample) === parts.get("response"));
-    at.response = parts.get("view") === "all" ? -1 : at.row;
-    const r = prompt().responses[at.row];
-    at.token = Math.min(Math.max(0, (parseInt(parts.get("token"), 10) || 1) - 1), r && r.id.length ? r.id.length - 1 : 0);
-    if (parts.get("by")) at.quantity = parts.get("by");
-    return true;
   }
 
   function fill(select, options, value) {
@@ -192,38 +156,19 @@
     make("span", "high", number(s.high), extent);
   }
 
-  // ---- which responses: by verdict, and by a text in them (case does not matter)
-  const textOf = (r) => r.text.join("").toLowerCase();
-  const wanted = (r) => SHOWN.find((s) => s[0] === at.show)[2](r) && (!at.find || textOf(r).includes(at.find.toLowerCase()));
-  function found(r) {                      // tokens that hold a part of the text looked for
-    const hits = new Set(), text = textOf(r), part = at.find.toLowerCase();
-    if (!part) return hits;
-    const begins = [];
-    let length = 0;
-    for (const piece of r.text) { begins.push(length); length += piece.toLowerCase().length; }
-    for (let from = text.indexOf(part); from >= 0; from = text.indexOf(part, from + 1)) {
-      for (let t = 0; t < begins.length; ++t) {
-        const end = t + 1 < begins.length ? begins[t + 1] : length;
-        if (begins[t] < from + part.length && end > from) hits.add(t);
-      }
-    }
-    return hits;
-  }
-
   // ---- responses
   function shown(text) {
     if (text === "") return "\u2205";
     return text.replace(/\n/g, "\u21b5\n").replace(/\t/g, "\u21e5");
   }
   function tokens(parent, row, q, s) {
-    const r = prompt().responses[row], box = make("div", "tokens", null, parent), hits = found(r), said = new Map(r.inserts || []);
+    const r = prompt().responses[row], box = make("div", "tokens", null, parent), said = new Map(r.inserts || []);
     box.dataset.row = row;
     r.id.forEach((id, t) => {
       const node = make("span", "tok", shown(t < r.text.length ? r.text[t] : `[${id}]`), box);
       node.dataset.token = t;
       node.tabIndex = -1;
       if (said.has(t)) { node.dataset.said = shown(said.get(t)); node.title = "before it, by the environment: " + said.get(t); }
-      if (hits.has(t)) node.classList.add("hit");
       paint(node, valueOf(r, q, t), s);
     });
     if (!r.id.length) make("i", "cut", "empty", box);
@@ -257,7 +202,6 @@
       if (at.row !== row) { at.row = row; at.token = 0; }
       chooseResponse.value = at.response;
       draw();
-      setAddress();
     });
     facts(box, r);
     tokens(box, row, q, s);
@@ -283,10 +227,7 @@
     cards.classList.toggle("single", at.response >= 0);
     if (at.response >= 0) { card(at.response, q, s); methods(at.response); }
     else {
-      const rows = prompt().responses.map((r, row) => row).filter((row) => wanted(prompt().responses[row]));
-      for (const row of rows) card(row, q, s);
-      if (!rows.length) make("p", "quiet", "No response of this prompt is like that.", cards);
-      else if (!rows.includes(at.row)) { at.row = rows[0]; at.token = 0; }
+      prompt().responses.forEach((r, row) => card(row, q, s));
     }
     select(at.row, at.token, false);
   }
@@ -338,7 +279,7 @@
     if (s) show(s[0], s[1]);
   });
   cards.addEventListener("pointerleave", () => show(at.row, at.token));
-  cards.addEventListener("click", (event) => { const s = spot(event); if (s) { select(s[0], s[1], true, s[2]); setAddress(); } });
+  cards.addEventListener("click", (event) => { const s = spot(event); if (s) select(s[0], s[1], true, s[2]); });
   cards.addEventListener("keydown", (event) => {
     const s = spot(event);
     if (!s || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -356,14 +297,6 @@
     event.preventDefault();
     if (t < 0 || t >= prompt().responses[row].id.length) return;
     select(row, t, true, box);
-    setAddress();
   });
-  function arrive() {
-    const led = readAddress();
-    reset();
-    if (led) select(at.row, at.token, true);
-  }
-  window.addEventListener("hashchange", arrive);
-  if (data.opens) Object.assign(at, data.opens, { row: data.opens.response });   // where methods differ the most
-  arrive();
+  reset();
 })();

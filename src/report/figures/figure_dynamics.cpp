@@ -95,11 +95,11 @@ std::string csv(const std::vector<RunGroup>& groups, const Series& series) {
 
 // Means over about twenty windows of equal length, and where each window's middle is: one run's course without its
 // noise.
-struct Course {
+struct WindowCourse {
   std::vector<double> step, value;
 };
 
-Course course_of(const std::vector<double>& x, const std::vector<double>& y) {
+WindowCourse course_of(const std::vector<double>& x, const std::vector<double>& y) {
   std::vector<double> steps, values;
   for (size_t i = 0; i < y.size(); ++i) {
     if (std::isnan(y[i])) continue;
@@ -107,7 +107,7 @@ Course course_of(const std::vector<double>& x, const std::vector<double>& y) {
     values.push_back(y[i]);
   }
   const size_t windows = std::min(values.size(), kWindows);
-  Course course;
+  WindowCourse course;
   for (size_t w = 0; w < windows; ++w) {
     const size_t from = w * values.size() / windows, to = (w + 1) * values.size() / windows;
     course.step.push_back(mean_of(std::span(steps).subspan(from, to - from)));
@@ -122,7 +122,7 @@ std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series&
   for (const GroupSeries& own : series.groups) {
     std::vector<double> start, least, at, end, rise, noise;
     for (const std::vector<double>& run : own.runs) {
-      const Course course = course_of(series.x, run);
+      const WindowCourse course = course_of(series.x, run);
       if (course.value.empty()) continue;
       const auto lowest = static_cast<size_t>(std::ranges::min_element(course.value) - course.value.begin());
       std::vector<double> moves;

@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "core/metrics.h"
 #include "methods/registry.h"
-#include "report/escape.h"
 #include "report/page/template.h"
 #include "report/svg/svg_chart.h"
 
@@ -82,20 +81,26 @@ Series series_of(const std::vector<RunGroup>& groups, const std::string& key, in
                  [&](const RunRecord& run) { return Column{&run.steps.step, run.steps.mean_over(key)}; });
 }
 
-Series sft_series(const std::vector<RunGroup>& groups, int64_t points) {
-  return collect(groups, points, [&](const RunRecord& run) { return Column{&run.sft.step, run.sft.loss}; });
-}
-
 namespace {
 
-constexpr size_t kLongestTitle = 400;  // bytes
+constexpr size_t kDotted = 60;         // curves of at most so many points have dots, which say their numbers
+constexpr size_t kMostCurveBands = 4;  // more would be fog
+constexpr size_t kMostRows = 50;       // of a chart's table
+constexpr size_t kMostPanelsOfAPattern = 24;
+
+struct Panel {
+  std::string section, key, title, help;
+  bool share = false;
+  std::string x_name = "step";
+  Series series = {};
+};
 
 struct PanelRow {
   const char* section;
   const Metric* metric;  // with a *: one panel a source
 };
 
-constexpr PanelRow kRows[] = {
+constexpr PanelRow kPanelRows[] = {
     {"Learning", &metric::val_accuracy},
     {"Learning", &metric::critic_score.mean},
     {"Learning", &metric::train_accuracy},
@@ -119,8 +124,13 @@ constexpr PanelRow kRows[] = {
     {"Cost", &metric::perf_mfu_actor},
     {"Cost", &metric::perf_mfu_rollout},
     {"Cost", &metric::timing_step},
+    {"Cost", &metric::timing_gen},
+    {"Cost", &metric::timing_update_actor},
+    {"Cost", &metric::timing_testing},
     {"Cost", &metric::perf_cpu_memory_used_gb},
 };
+
+constexpr const char* kSections[] = {"Learning", "Optimisation", "Diagnostics", "Health", "Cost"};
 
 // "dpo/reward_margin" -> "Reward margin", for a number without a title.
 std::string title_of_key(const std::string& key) {
@@ -134,7 +144,6 @@ constexpr const char* kCommonPrefixes[] = {
     "training/", "critic/",  "actor/",        "response_length/", "prompt_length/",       "self_certainty/",
     "rollout/",  "train/",   "verifier/",     "timing_s/",        "timing_per_token_ms/", "perf/",
     "val-core/", "val-aux/", "global_seqlen/"};
-constexpr size_t kMostPanelsOfAPattern = 24;
 
 bool common(const std::string& key) {
   return key.find('/') == std::string::npos || std::any_of(std::begin(kCommonPrefixes), std::end(kCommonPrefixes),
@@ -162,127 +171,41 @@ std::vector<std::string> matching(const std::set<std::string>& keys, std::string
   return found;
 }
 
-Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary, bool several) {
-  bool seeds = std::any_of(groups.begin(), groups.end(), [](const RunGroup& group) { return group.runs.size() > 1; });
-  Panel panel{"Learning",
-              "pass@k",
-              several && !summary.data.empty() ? str("pass@k, ", short_path(summary.data, 1)) : "pass@k",
-              str("chance that one of k samples is right; band: ",
-                  seeds ? "95 % interval of the mean over seeds" : "95 % interval over problems"),
-              true,
-              Axis::samples,
-              "k",
-              {},
-              {}};
-  std::set<int64_t> all_k;
-  for (const EvalRecord* evaluation : evaluations_of(groups, summary.data)) {
-    for (const FigureAt& item : evaluation->pass_at) all_k.insert(item.k);
-  }
-  for (int64_t k : all_k) panel.series.x.push_back(static_cast<double>(k));
-  for (size_t g = 0; g < groups.size(); ++g) {
-    GroupSeries own;
-    own.group = g;
-    std::vector<Figure> bounds;
-    for (const RunRecord* run : groups[g].runs) {
-      const EvalRecord* evaluation = final_evaluation(*run, summary.data);
-      if (!evaluation || evaluation->pass_at.empty()) continue;
-      own.runs.emplace_back();
-      for (int64_t k : all_k) own.runs.back().push_back(figure_named(*evaluation, str("pass@", k)).value);
-    }
-    if (own.runs.empty()) continue;
-    for (int64_t k : all_k) {
-      const SummaryCell cell = measured(groups[g], summary.data, str("pass@", k));
-      own.mean.push_back(cell.mean);
-      own.deviation.push_back(cell.deviation);
-      bounds.push_back(cell.interval);
-    }
-    panel.bounds.push_back(std::move(bounds));
-    panel.series.groups.push_back(std::move(own));
-  }
-  return panel;
-}
-
-// Six significant digits are enough for a picture; unknown becomes null.
-OrderedJson numbers(const std::vector<double>& values) {
-  OrderedJson list = OrderedJson::array();
-  for (double value : values) {
-    if (std::isfinite(value)) {
-      char text[40];
-      std::snprintf(text, sizeof text, "%.6g", value);
-      list.push_back(std::strtod(text, nullptr));
-    } else {
-      list.push_back(nullptr);
-    }
-  }
-  return list;
-}
-
-Panel step_panel(const char* section, const std::string& key, const std::string& title, const std::string& caption,
-                 bool share, const Series& series) {
-  return {section, key, title, caption, share, Axis::step, "step", series, {}};
-}
-
-// Where a pattern has several metrics, each bears the part of its name that differs.
-void add_rows(std::string_view section, const std::set<std::string>& keys, const std::vector<RunGroup>& groups,
-              int64_t points, std::vector<Panel>& panels) {
-  for (const PanelRow& row : kRows) {
-    if (row.section != section) continue;
-    const std::vector<std::string> found = matching(keys, row.metric->key);
-    for (const std::string& key : found) {
-      const size_t from = key.find('/') + 1;
-      const std::string own = found.size() == 1 ? "" : ", " + key.substr(from, key.find('/', from) - from);
-      panels.push_back(step_panel(row.section, key, row.metric->title + own, row.metric->caption,
-                                  row.metric->unit == Unit::share, series_of(groups, key, points)));
-    }
-  }
-}
-
-// Metrics of a method's own.
-void add_own(const std::set<std::string>& keys, const std::vector<RunGroup>& groups, int64_t points,
-             std::vector<Panel>& panels) {
-  size_t own = 0;
-  for (const std::string& key : keys) {
-    if (common(key) || own == kMostPanelsOfAPattern) continue;
-    const Metric* declared = find_any_metric(key);
-    const bool titled = declared != nullptr && *declared->title != '\0';
-    panels.push_back(step_panel(
-        "Diagnostics", key, titled ? declared->title : title_of_key(key), titled ? declared->caption : "",
-        declared != nullptr ? declared->unit == Unit::share : key.ends_with("_share"), series_of(groups, key, points)));
-    own += !panels.back().series.empty();
-  }
-}
-
-}  // namespace
-
-std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries,
-                               int64_t budget) {
+// All panels that have data, in reading order. Where a pattern has several metrics, each bears the part of its name
+// that differs; metrics of a method's own stand among the diagnostics.
+std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, int64_t points) {
   const std::set<std::string> keys = all_keys(groups);
-  int64_t lines = 0;
-  for (const RunGroup& group : groups) lines += static_cast<int64_t>(group.runs.size()) + 6;
-  // A number takes about eight bytes in the page; a point of a curve and its band as many as four of them.
-  int64_t points = std::clamp<int64_t>(budget / (50 * 8 * std::max<int64_t>(1, lines)), 40, 800);
   std::vector<Panel> panels;
-  const auto rows = [&](const char* section) { add_rows(section, keys, groups, points, panels); };
-  rows("Learning");
-  for (const ResultTable& summary : summaries) panels.push_back(pass_panel(groups, summary, summaries.size() > 1));
-  rows("Optimisation");
-  rows("Diagnostics");
-  add_own(keys, groups, points, panels);
-  rows("Health");
-  rows("Cost");
-  panels.push_back({"Warm-up",
-                    metric::sft_loss.key,
-                    metric::sft_loss.title,
-                    metric::sft_loss.caption,
-                    false,
-                    Axis::step,
-                    "SFT step",
-                    sft_series(groups, points),
-                    {}});
+  for (const std::string section : kSections) {
+    for (const PanelRow& row : kPanelRows) {
+      if (row.section != section) continue;
+      const std::vector<std::string> found = matching(keys, row.metric->key);
+      for (const std::string& key : found) {
+        const size_t from = key.find('/') + 1;
+        const std::string own = found.size() == 1 ? "" : ", " + key.substr(from, key.find('/', from) - from);
+        panels.push_back({section, key, row.metric->title + own, row.metric->caption, row.metric->unit == Unit::share});
+      }
+    }
+    if (section != "Diagnostics") continue;
+    size_t own = 0;
+    for (const std::string& key : keys) {
+      if (common(key) || own++ == kMostPanelsOfAPattern) continue;
+      const Metric* declared = find_any_metric(key);
+      const bool titled = declared != nullptr && *declared->title != '\0';
+      panels.push_back({section, key, titled ? declared->title : title_of_key(key), titled ? declared->caption : "",
+                        declared != nullptr ? declared->unit == Unit::share : key.ends_with("_share")});
+    }
+  }
+  for (Panel& panel : panels) panel.series = series_of(groups, panel.key, points);
+  const auto loss = [](const RunRecord& run) { return Column{&run.sft.step, run.sft.loss}; };
+  panels.push_back({"Warm-up", metric::sft_loss.key, metric::sft_loss.title, metric::sft_loss.caption, false,
+                    "SFT step", collect(groups, points, loss)});
   std::erase_if(panels, [](const Panel& panel) { return panel.series.empty(); });
   return panels;
 }
 
+// The one value of a number that never changed over at least three steps, for people ("0.001", "DAPO 1, UCAS 2"); "" if
+// it did.
 std::string constant_text(const Panel& panel, const std::vector<RunGroup>& groups) {
   std::vector<std::string> names, values;
   for (const GroupSeries& own : panel.series.groups) {
@@ -304,18 +227,8 @@ std::string constant_text(const Panel& panel, const std::vector<RunGroup>& group
   return join(values, ", ");
 }
 
-namespace {
-
-constexpr size_t kDotted = 12;  // curves of at most so many points have dots
-
-// Lower and upper edge of a curve's band at one place; unknown where there is none.
-Figure band_of(const Panel& panel, size_t s, size_t i) {
-  const GroupSeries& own = panel.series.groups[s];
-  if (s < panel.bounds.size() && !panel.bounds[s].empty()) return panel.bounds[s][i];
-  if (own.runs.size() < 2) return {};
-  Figure f{own.mean[i], own.mean[i] - own.deviation[i], own.mean[i] + own.deviation[i]};
-  if (panel.share && f.bounded()) f.low = std::max(0.0, f.low), f.high = std::min(1.0, f.high);
-  return f;
+Cell curve_cell(const Panel& panel, const GroupSeries& own, size_t i) {
+  return Cell::mean({own.mean[i]}, own.deviation[i], panel.share);
 }
 
 // Steps are whole: so are the marks below them.
@@ -328,95 +241,65 @@ std::vector<std::pair<double, std::string>> step_marks(const std::vector<double>
   return marks;
 }
 
-std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups, PlotFrame& frame) {
+std::string drawing_of(const Panel& panel, const std::vector<RunGroup>& groups) {
   Chart chart;
   chart.title = panel.title;
-  chart.width = 520;
-  chart.height = 196;
-  chart.compact = true;
+  chart.height = 220;
   chart.x.title = panel.x_name;
-  chart.x.doubling = panel.axis == Axis::samples;
   chart.y.percent = panel.share;
   const std::vector<double>& x = panel.series.x;
-  if (!chart.x.doubling) {
-    chart.x.marks = step_marks(x);
-    if (x.size() > 1) chart.x.low = x.front(), chart.x.high = x.back();
-  }
+  chart.x.marks = step_marks(x);
+  if (x.size() > 1) chart.x.low = x.front(), chart.x.high = x.back();
   size_t trained = 0;
-  for (size_t s = 0; s < panel.series.groups.size(); ++s) {
-    const GroupSeries& own = panel.series.groups[s];
+  for (const GroupSeries& own : panel.series.groups) {
+    const RunGroup& group = groups[own.group];
     ChartSeries series;
-    series.color = groups[own.group].color;
-    series.kind = str("of", own.group);
-    series.dashed = groups[own.group].trained && trained++ % 2 == 1;  // where two runs agree, both stay visible
+    series.color = group.color;
+    series.name = group.title;
+    series.dashed = group.trained && trained++ % 2 == 1;  // where two runs agree, both stay visible
+    series.radius = 2;
     for (size_t i = 0; i < x.size(); ++i) {
-      const Figure band = band_of(panel, s, i);
-      if (!std::isnan(own.mean[i])) series.marks.push_back({x[i], own.mean[i], band.low, band.high, ""});
+      if (std::isnan(own.mean[i])) continue;
+      Figure band{own.mean[i], own.mean[i] - own.deviation[i], own.mean[i] + own.deviation[i]};
+      if (panel.share && band.bounded()) band = within_share(band);
+      if (panel.series.groups.size() > kMostCurveBands) band = {};
+      const std::string about = str(group.title, ", ", panel.x_name, " ", x[i], ": ", curve_cell(panel, own, i).text(),
+                                    panel.share ? " %" : "");
+      series.marks.push_back({x[i], own.mean[i], band.low, band.high, about});
     }
-    series.dots = chart.x.doubling || series.marks.size() <= kDotted;
+    series.dots = series.marks.size() <= kDotted;
     chart.series.push_back(std::move(series));
   }
-  return svg_for_page(svg_of(chart, &frame));
+  return svg_for_page(svg_of(chart));
 }
 
-// What a chart says, for those who do not see it.
-std::string gist_of(const Panel& panel, const std::vector<RunGroup>& groups) {
-  std::string text = panel.title;
+// The numbers of a chart; of many steps every so many, and the last.
+std::string panel_table(const Panel& panel, const std::vector<RunGroup>& groups) {
+  Table table{.head = {panel.x_name}, .kind = "plain"};
   for (const GroupSeries& own : panel.series.groups) {
-    std::vector<double> known;
-    for (double value : own.mean) {
-      if (!std::isnan(value)) known.push_back(value);
-    }
-    if (known.empty()) continue;
-    text += str("; ", groups[own.group].title, " from ", number_text(known.front(), panel.share), " to ",
-                number_text(known.back(), panel.share), panel.share ? " percent" : "");
+    table.head.push_back(name_cell(groups[own.group]));
+    if (panel.share) table.head.back().unit = "%";
   }
-  return text;
-}
-
-OrderedJson json_of(const Panel& panel, const PlotFrame& f) {
-  OrderedJson item;
-  item["share"] = panel.share;
-  item["log"] = panel.axis == Axis::samples;
-  item["xName"] = panel.x_name;
-  item["frame"] = numbers({f.left, f.top, f.width, f.height, f.x_low, f.x_high, f.y_low, f.y_high});
-  item["x"] = numbers(panel.series.x);
-  item["series"] = OrderedJson::array();
-  for (size_t s = 0; s < panel.series.groups.size(); ++s) {
-    const GroupSeries& own = panel.series.groups[s];
-    OrderedJson line;
-    line["group"] = own.group;
-    line["mean"] = numbers(own.mean);
-    const bool bounded = s < panel.bounds.size() && !panel.bounds[s].empty();
-    if (own.runs.size() > 1) {
-      if (!bounded) line["std"] = numbers(own.deviation);
-      line["runs"] = OrderedJson::array();
-      for (const auto& run : own.runs) line["runs"].push_back(numbers(run));
-    }
-    if (bounded) {
-      std::vector<double> low, high;
-      for (const Figure& bound : panel.bounds[s]) {
-        low.push_back(bound.low);
-        high.push_back(bound.high);
-      }
-      line["low"] = numbers(low);
-      line["high"] = numbers(high);
-    }
-    item["series"].push_back(std::move(line));
+  const std::vector<double>& x = panel.series.x;
+  const size_t every = (x.size() + kMostRows - 1) / kMostRows;
+  for (size_t i = (x.size() - 1) % every; i < x.size(); i += every) {
+    std::vector<Cell> row = {Cell(str(x[i]))};
+    for (const GroupSeries& own : panel.series.groups) row.push_back(curve_cell(panel, own, i));
+    table.add(std::move(row));
   }
-  return item;
+  return render(table);
 }
 
 }  // namespace
 
-CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Panel>& panels) {
+CurvesPage curves_page(const std::vector<RunGroup>& groups, int64_t budget) {
+  int64_t lines = 0;
+  for (const RunGroup& group : groups) lines += static_cast<int64_t>(group.runs.size()) + 6;
+  // A coordinate takes about eight bytes in the page; a point of a curve and its band as many as four of them.
+  const int64_t points = std::clamp<int64_t>(budget / (50 * 8 * std::max<int64_t>(1, lines)), 40, 400);
   CurvesPage page;
-  OrderedJson data = {{"groups", OrderedJson::array()}, {"panels", OrderedJson::array()}};
-  for (const RunGroup& group : groups) {
-    data["groups"].push_back({{"title", visible_text(group.title, kLongestTitle)}, {"color", group.color}});
-  }
   OrderedJson parts = OrderedJson::array();
-  for (const Panel& panel : panels) {
+  for (const Panel& panel : make_panels(groups, points)) {
     page.stride = std::max(page.stride, panel.series.stride);
     if (parts.empty() || parts.back()["name"] != panel.section) {
       parts.push_back({{"name", panel.section},
@@ -426,23 +309,19 @@ CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Pa
                        {"some_constant", false}});
     }
     OrderedJson& part = parts.back();
+    const OrderedJson named = {{"title", panel.title}, {"metric", panel.key}};
     if (std::string value = constant_text(panel, groups); !value.empty()) {
-      part["constants"].push_back({{"title", panel.title}, {"metric", panel.key}, {"value", value}});
+      part["constants"].push_back(named);
+      part["constants"].back()["value"] = value;
       part["some_constant"] = true;
       continue;
     }
-    PlotFrame frame;
-    part["panels"].push_back({{"index", data["panels"].size()},
-                              {"title", panel.title},
-                              {"metric", panel.key},
-                              {"help", panel.help},
-                              {"gist", gist_of(panel, groups)},
-                              {"svg", drawing_of(panel, groups, frame)}});
-    data["panels"].push_back(json_of(panel, frame));
+    part["panels"].push_back(named);
+    part["panels"].back().update(
+        {{"help", panel.help}, {"svg", drawing_of(panel, groups)}, {"table", panel_table(panel, groups)}});
   }
   for (OrderedJson& part : parts) part["count"] = part["panels"].empty() ? "" : str(part["panels"].size());
   page.html = parts.empty() ? "" : render("curves.html", {{"parts", parts}});
-  page.json = data.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   return page;
 }
 

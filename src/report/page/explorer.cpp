@@ -1,7 +1,6 @@
 #include "report/page/explorer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -134,35 +133,27 @@ namespace {
 constexpr size_t kMostSteps = 6, kMostPrompts = 8, kMostResponses = 32;  // of a run, of a step, of a prompt
 constexpr int64_t kMostTokens = 2048;                                    // of a response
 constexpr size_t kLongestPiece = 60, kLongestText = 4000;
-constexpr size_t kHeld = size_t{24} << 20;  // bytes of JSON kept before the page's budget is known
 
-std::string quoted(const std::string& text) {
-  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string dumped(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
 // Four significant digits: what the page shows.
-void append_short(std::string& out, float value) {
-  if (std::isnan(value)) {
-    out += "null";
-    return;
-  }
+OrderedJson short_number(float value) {
+  if (!std::isfinite(value)) return nullptr;
   char text[32];
-  auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 4);
-  out.append(text, error == std::errc() ? end : text);
+  std::snprintf(text, sizeof text, "%.4g", static_cast<double>(value));
+  return std::strtod(text, nullptr);
 }
 
 // A list, or one number if all are equal.
-void append_values(std::string& out, std::span<const float> values) {
-  bool level = !values.empty() && std::ranges::all_of(values, [&](float v) { return v == values[0]; });
-  if (level) return append_short(out, values[0]);
-  out += '[';
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ',';
-    append_short(out, values[i]);
-  }
-  out += ']';
+OrderedJson short_numbers(std::span<const float> values) {
+  if (!values.empty() && std::ranges::all_of(values, [&](float v) { return v == values[0]; }))
+    return short_number(values[0]);
+  OrderedJson list = OrderedJson::array();
+  for (float value : values) list.push_back(short_number(value));
+  return list;
 }
 
+// The members of a step but its prompts.
 std::string head_json(const StepData& data, const std::vector<TokenQuantity>& quantities) {
   OrderedJson rows = OrderedJson::array();
   for (const TokenQuantity& q : quantities) {
@@ -173,99 +164,51 @@ std::string head_json(const StepData& data, const std::vector<TokenQuantity>& qu
                     {"kind", kinds[static_cast<int>(q.kind)]},
                     {"token", q.per_token}});
   }
-  return str("\"step\":", data.step,
-             ",\"quantities\":", rows.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  return str("\"step\":", data.step, ",\"quantities\":", dumped(rows));
 }
 
-void append_response(std::string& out, const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
+OrderedJson explorer_response(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
   const Response& o = data.batch.responses[i];
-  auto first = static_cast<size_t>(o.first), shown = static_cast<size_t>(std::min(o.length, kMostTokens));
-  out += str("{\"sample\":", o.sample, ",\"verdict\":\"", name_of(o.verdict.kind),
-             "\",\"answer\":", quoted(visible_text(o.verdict.answer, 200)), ",\"finished\":", o.finished,
-             ",\"length\":", o.length, ",\"reward\":");
-  append_short(out, std::isfinite(o.reward) ? o.reward : std::nanf(""));
-  out += ",\"id\":[";
-  for (size_t t = first; t < first + shown; ++t) out += str(t > first ? "," : "", data.batch.token[t]);
-  out += "],\"text\":[";
-  for (size_t t = first; t < first + shown && !data.piece.empty(); ++t) {
-    out += str(t > first ? "," : "", quoted(visible_text(data.piece[t], kLongestPiece)));
+  const auto first = static_cast<size_t>(o.first), shown = static_cast<size_t>(std::min(o.length, kMostTokens));
+  OrderedJson json = {{"sample", o.sample},
+                      {"verdict", name_of(o.verdict.kind)},
+                      {"answer", visible_text(o.verdict.answer, 200)},
+                      {"finished", o.finished},
+                      {"length", o.length},
+                      {"reward", short_number(o.reward)}};
+  for (const char* list : {"id", "text", "inserts", "values", "mean"}) json[list] = OrderedJson::array();
+  for (size_t t = first; t < first + shown; ++t) {
+    json["id"].push_back(data.batch.token[t]);
+    if (!data.piece.empty()) json["text"].push_back(visible_text(data.piece[t], kLongestPiece));
   }
-  if (!o.inserts.empty()) {
-    out += "],\"inserts\":[";
-    for (size_t i = 0; i < o.inserts.size(); ++i) {
-      out +=
-          str(i > 0 ? "," : "", "[", o.inserts[i].at, ",", quoted(visible_text(o.inserts[i].text, kLongestPiece)), "]");
-    }
+  for (const auto& insert : o.inserts) {
+    json["inserts"].push_back(OrderedJson::array({insert.at, visible_text(insert.text, kLongestPiece)}));
   }
-  out += "],\"values\":[";
-  for (size_t q = 0; q < quantities.size(); ++q) {
-    if (q > 0) out += ',';
-    std::span<const float> values = quantities[q].values;
-    append_values(out, quantities[q].per_token ? values.subspan(first, shown) : values.subspan(i, 1));
+  for (const TokenQuantity& q : quantities) {
+    const std::span<const float> values = q.values;
+    json["values"].push_back(short_numbers(q.per_token ? values.subspan(first, shown) : values.subspan(i, 1)));
+    json["mean"].push_back(q.mean.empty() ? OrderedJson(nullptr) : short_number(q.mean[i]));
   }
-  out += "],\"mean\":[";
-  for (size_t q = 0; q < quantities.size(); ++q) {
-    if (q > 0) out += ',';
-    append_short(out, quantities[q].mean.empty() ? std::nanf("") : quantities[q].mean[i]);
-  }
-  out += "]}";
+  return json;
 }
 
 std::string prompt_json(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t g) {
   const Group& group = data.batch.groups[g];
-  auto count = std::min(static_cast<size_t>(group.count), kMostResponses);
-  int64_t right = 0;
-  for (const Response& o : data.batch.of(group)) right += o.verdict.kind == VerdictKind::equal;
-  std::string gold;
+  OrderedJson json = {
+      {"problem", visible_text(data.problem[g], 200)},
+      {"question", data.question.empty() ? "" : visible_text(data.question[g], kLongestText)},
+      {"gold", OrderedJson::array()},
+      {"right", std::ranges::count_if(data.batch.of(group),
+                                      [](const Response& o) { return o.verdict.kind == VerdictKind::equal; })},
+      {"count", group.count},
+      {"responses", OrderedJson::array()}};
   for (size_t a = 0; !data.gold.empty() && a < std::min<size_t>(data.gold[g].size(), 8); ++a) {
-    gold += str(a > 0 ? "," : "", quoted(visible_text(data.gold[g][a], 200)));
+    json["gold"].push_back(visible_text(data.gold[g][a], 200));
   }
-  std::string out =
-      str("{\"problem\":", quoted(visible_text(data.problem[g], 200)),
-          ",\"question\":", quoted(data.question.empty() ? "" : visible_text(data.question[g], kLongestText)),
-          ",\"gold\":[", gold, "],\"right\":", right, ",\"count\":", group.count, ",\"responses\":[");
-  for (size_t i = 0; i < count; ++i) {
-    if (i > 0) out += ',';
-    append_response(out, data, quantities, static_cast<size_t>(group.first) + i);
-  }
-  return out + "]}";
-}
-
-// Of one response: the mean over its tokens of the distance between the highest and the lowest advantage that a method
-// gives the token, as a share of the largest of all these advantages.
-double distance_of_methods(const Response& o, const std::vector<TokenQuantity>& quantities) {
-  double sum = 0, most = 0;
-  size_t methods = 0;
-  for (const TokenQuantity& q : quantities) {
-    methods += q.kind == TokenQuantity::Kind::advantage || q.kind == TokenQuantity::Kind::method;
-  }
-  if (methods < 2 || o.length == 0) return 0;
-  for (int64_t t = o.first; t < o.first + o.length; ++t) {
-    double low = kUnknown, high = kUnknown;
-    for (const TokenQuantity& q : quantities) {
-      if (!q.per_token) continue;
-      const double v = q.values[t];
-      const bool advantage = q.kind == TokenQuantity::Kind::advantage || q.kind == TokenQuantity::Kind::method;
-      if (!advantage || std::isnan(v)) continue;
-      low = std::isnan(low) ? v : std::min(low, v);
-      high = std::isnan(high) ? v : std::max(high, v);
-      most = std::max(most, std::fabs(v));
-    }
-    if (!std::isnan(low)) sum += high - low;
-  }
-  return most > 0 ? sum / most / static_cast<double>(o.length) : 0;
-}
-
-ExplorerPrompt prompt_of(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t g) {
-  ExplorerPrompt prompt{prompt_json(data, quantities, g), 0, 0};
-  const Group& group = data.batch.groups[g];
   for (size_t i = 0; i < std::min(static_cast<size_t>(group.count), kMostResponses); ++i) {
-    const double differ = distance_of_methods(data.batch.responses[group.first + i], quantities);
-    if (differ <= prompt.differ) continue;
-    prompt.differ = differ;
-    prompt.response = i;
+    json["responses"].push_back(explorer_response(data, quantities, static_cast<size_t>(group.first) + i));
   }
-  return prompt;
+  return dumped(json);
 }
 
 // Prompts that were answered right and wrong teach the most; in order of the file otherwise.
@@ -290,104 +233,78 @@ std::vector<int64_t> spread(const std::vector<int64_t>& steps) {
   return chosen;
 }
 
-void read_step(const std::string& file, size_t run, size_t& held, Explorer& explorer) {
-  StepData data = read_step_data(file);
+// What came of the steps, in numbers.
+struct ExplorerCount {
+  int64_t saved = 0, steps = 0, prompts = 0, of_prompts = 0;
+  std::vector<std::string> remarks;  // for people: files that do not fit together
+};
+
+// The step with as many prompts as `budget` bytes hold; "" where that is none.
+std::string explorer_step(const std::string& file, size_t budget, ExplorerCount& count) {
+  const StepData data = read_step_data(file);
   std::vector<MethodAdvantages> methods;
   if (std::string beside = step_methods_file(file); exists(beside)) {
     try {
       methods = read_step_methods(beside, data, hash_of_file(file));
     } catch (const Error& error) {
-      explorer.remarks.push_back(error.what());
+      count.remarks.push_back(error.what());
     }
   }
-  std::vector<TokenQuantity> quantities = token_quantities(data, methods);
-  ExplorerStep step{run, head_json(data, quantities), data.groups_of_step, {}};
+  const std::vector<TokenQuantity> quantities = token_quantities(data, methods);
+  std::vector<std::string> prompts;
   for (size_t g : chosen_prompts(data)) {
-    if (held > kHeld) break;
-    step.prompts.push_back(prompt_of(data, quantities, g));
-    held += step.prompts.back().json.size();
+    std::string prompt = prompt_json(data, quantities, g);
+    if (prompt.size() > budget) continue;
+    budget -= prompt.size();
+    prompts.push_back(std::move(prompt));
   }
-  if (!step.prompts.empty()) explorer.steps.push_back(std::move(step));
-}
-
-// How many prompts of each step fit into the budget, taken in turn: first every step's first, then every second ...
-std::vector<size_t> share_out(const Explorer& explorer, size_t budget) {
-  std::vector<size_t> taken(explorer.steps.size(), 0);
-  size_t used = 0;
-  for (size_t rank = 0; rank < kMostPrompts; ++rank) {
-    for (size_t s = 0; s < explorer.steps.size(); ++s) {
-      const auto& prompts = explorer.steps[s].prompts;
-      if (rank >= prompts.size() || taken[s] < rank || used + prompts[rank].json.size() > budget) continue;
-      used += prompts[rank].json.size();
-      taken[s] = rank + 1;
-    }
-  }
-  return taken;
+  if (prompts.empty()) return "";
+  ++count.steps;
+  count.prompts += std::ssize(prompts);
+  count.of_prompts += data.groups_of_step;
+  return str("{", head_json(data, quantities), ",\"prompts\":[", join(prompts, ","), "]}");
 }
 
 }  // namespace
 
-Explorer read_explorer(const std::vector<RunGroup>& groups) {
-  Explorer explorer;
-  size_t held = 0;
+ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> files;  // of each run: its head, its steps
+  ExplorerCount count;
+  size_t shown = 0;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
-      std::vector<int64_t> steps = steps_with_signals(run->path);
+      const std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
-      explorer.saved_steps += static_cast<int64_t>(steps.size());
-      explorer.runs.emplace_back(run->name, group.title);
+      count.saved += std::ssize(steps);
+      files.emplace_back(str("{\"name\":", dumped(visible_text(run->name, 200)),
+                             ",\"title\":", dumped(visible_text(group.title, 200)), ",\"steps\":["),
+                         std::vector<std::string>());
       for (int64_t step : spread(steps)) {
-        std::string file = path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl");
-        read_step(file, explorer.runs.size() - 1, held, explorer);
+        files.back().second.push_back(path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl"));
       }
+      shown += files.back().second.size();
     }
   }
-  return explorer;
-}
-
-ExplorerPage explorer_page(const Explorer& explorer, size_t budget) {
+  if (files.empty()) return {};
+  std::vector<std::string> runs;
+  for (const auto& [head, steps] : files) {
+    std::vector<std::string> texts;
+    for (const std::string& file : steps) {
+      if (std::string text = explorer_step(file, budget / shown, count); !text.empty())
+        texts.push_back(std::move(text));
+    }
+    if (!texts.empty()) runs.push_back(str(head, join(texts, ","), "]}"));
+  }
   ExplorerPage page;
-  std::vector<size_t> taken = share_out(explorer, budget);
-  int64_t steps = 0, prompts = 0, of_prompts = 0, shown_runs = 0;
-  std::string runs, opens;
-  double differ = 0;
-  for (size_t r = 0; r < explorer.runs.size(); ++r) {
-    std::string list;
-    int64_t step_of_run = 0;
-    for (size_t s = 0; s < explorer.steps.size(); ++s) {
-      const ExplorerStep& step = explorer.steps[s];
-      if (step.run != r || taken[s] == 0) continue;
-      list += str(list.empty() ? "" : ",", "{", step.head, ",\"prompts\":[");
-      for (size_t p = 0; p < taken[s]; ++p) {
-        const ExplorerPrompt& prompt = step.prompts[p];
-        list += (p > 0 ? "," : "") + prompt.json;
-        if (prompt.differ <= differ) continue;
-        differ = prompt.differ;
-        opens = str(",\"opens\":{\"run\":", shown_runs, ",\"step\":", step_of_run, ",\"prompt\":", p,
-                    ",\"response\":", prompt.response, "}");
-      }
-      list += "]}";
-      ++step_of_run;
-      ++steps;
-      prompts += static_cast<int64_t>(taken[s]);
-      of_prompts += step.prompts_of_step;
-    }
-    if (list.empty()) continue;
-    ++shown_runs;
-    const auto& [name, title] = explorer.runs[r];
-    runs += str(runs.empty() ? "" : ",", "{\"name\":", quoted(visible_text(name, 200)),
-                ",\"title\":", quoted(visible_text(title, 200)), ",\"steps\":[", list, "]}");
-  }
-  if (explorer.empty()) return page;
-  if (!runs.empty()) page.json = str("{\"runs\":[", runs, "]", opens, "}");
+  if (!runs.empty()) page.json = str("{\"runs\":[", join(runs, ","), "]}");
   page.html = render("tokens.html", {{"nothing_fits", runs.empty()},
-                                     {"steps", steps > 0 ? str(steps) : ""},
-                                     {"saved", explorer.saved_steps},
-                                     {"prompts", prompts},
-                                     {"of_prompts", of_prompts},
+                                     {"steps", count.steps > 0 ? str(count.steps) : ""},
+                                     {"saved", count.saved},
+                                     {"prompts", count.prompts},
+                                     {"of_prompts", count.of_prompts},
                                      {"most_responses", kMostResponses},
                                      {"most_tokens", kMostTokens},
-                                     {"remarks", explorer.remarks}});
+                                     {"remarks", count.remarks}});
   return page;
 }
 

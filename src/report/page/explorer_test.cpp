@@ -47,11 +47,11 @@ class explorer : public ::testing::Test {
     write_file(path_join(folder_.path(), "steps.jsonl"), "{\"training/global_step\":1,\"critic/score/mean\":0.25}\n");
   }
   std::string file(int64_t step) const { return path_join(folder_.path(), str("signals/", step_name(step), ".jsonl")); }
-  Explorer read() {
+  ExplorerPage made(size_t budget = 1 << 20) {
     runs_ = {read_run(folder_.path())};
-    return read_explorer(group_runs(runs_));
+    return explorer_page(group_runs(runs_), budget);
   }
-  Json page(size_t budget = 1 << 20) { return parse_json(explorer_page(read(), budget).json, "page"); }
+  Json page(size_t budget = 1 << 20) { return parse_json(made(budget).json, "page"); }
   static Json quantity(const Json& step, const std::string& symbol, size_t& index) {
     for (index = 0; index < step["quantities"].size(); ++index) {
       if (step["quantities"][index]["symbol"] == symbol) return step["quantities"][index];
@@ -99,20 +99,19 @@ TEST_F(explorer, has_no_number_where_there_is_none_and_no_character_that_acts) {
 
 TEST_F(explorer, thins_out_prompts_to_fit_and_says_so) {
   save(two_prompts());
-  Explorer all = read();
-  size_t first = all.steps[0].prompts[0].json.size();
-  ExplorerPage small = explorer_page(all, first);
+  const size_t prompts = made().json.find("\"prompts\":["), both = made().json.size() - prompts;
+  const ExplorerPage small = made(both * 2 / 3);
   EXPECT_EQ(parse_json(small.json, "page")["runs"][0]["steps"][0]["prompts"].size(), 1u);
   EXPECT_NE(small.html.find("1 of the 9 prompts"), std::string::npos) << small.html;
-  EXPECT_EQ(explorer_page(all, 10).json, "");
-  EXPECT_NE(explorer_page(all, 10).html.find("small enough"), std::string::npos);
-  EXPECT_EQ(explorer_page(Explorer(), 10).html, "");
+  EXPECT_EQ(made(10).json, "");
+  EXPECT_NE(made(10).html.find("small enough"), std::string::npos);
+  EXPECT_EQ(explorer_page({}, 10).html, "");
 }
 
 TEST_F(explorer, spreads_the_steps_it_shows_over_the_training) {
   StepData data = two_prompts();
   for (data.step = 1; data.step <= 11; ++data.step) save(data);
-  ExplorerPage shown = explorer_page(read(), 1 << 20);
+  ExplorerPage shown = made();
   std::vector<int64_t> steps;
   Json json = parse_json(shown.json, "page");
   for (const Json& step : json["runs"][0]["steps"]) steps.push_back(step["step"]);
@@ -131,23 +130,8 @@ TEST_F(explorer, sets_other_methods_beside_it_unless_the_step_has_changed_since)
   EXPECT_EQ(step["prompts"][0]["responses"][1]["values"][at], -2);
   data.advantage[0] = 7;
   save(data);
-  Explorer stale = read();
-  ASSERT_EQ(stale.remarks.size(), 1u);
-  EXPECT_NE(explorer_page(stale, 1 << 20).html.find("made from other step data"), std::string::npos);
-  EXPECT_TRUE(
-      quantity(parse_json(explorer_page(stale, 1 << 20).json, "page")["runs"][0]["steps"][0], "Other", at).is_null());
-}
-
-TEST_F(explorer, opens_on_the_response_on_which_methods_differ_the_most) {
-  StepData data = two_prompts();
-  save(data);
-  EXPECT_FALSE(page().contains("opens")) << "one method alone differs from nothing";
-  std::vector<MethodAdvantages> methods = {{"other", "", "Other", {}, {0, 0, 0, 0, 1, 2, 1, 1}}};
-  write_file(step_methods_file(file(4)), step_methods_json(data, hash_of_text(read_file(file(4))), methods));
-  const Json shown = page();
-  ASSERT_TRUE(shown.contains("opens")) << "the page does not say where it opens";
-  EXPECT_EQ(shown["opens"], Json::parse(R"({"run": 0, "step": 0, "prompt": 0, "response": 1})"));
-  EXPECT_EQ(shown["runs"][0]["steps"][0]["prompts"][0]["problem"], "mixed");
+  EXPECT_NE(made().html.find("made from other step data"), std::string::npos);
+  EXPECT_TRUE(quantity(page()["runs"][0]["steps"][0], "Other", at).is_null());
 }
 
 TEST(token_quantities, the_sampler_is_named_only_where_it_differs_from_the_trainer) {

@@ -1,4 +1,4 @@
-#include "report/page/page.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/metrics.h"
 #include "report/benchmarks.h"
 #include "report/escape.h"
-#include "report/page/template.h"
+#include "report/figures/figures.h"
 #include "report/svg/svg_chart.h"
 #include "report/trend.h"
 
@@ -29,8 +29,7 @@ constexpr const char* kOverProblems =
 
 OrderedJson picture(const std::string& title, const std::string& metric, const std::string& note,
                     const BarChart& chart) {
-  return {{"file", str(title, " ", metric)},   {"title", title}, {"metric", metric}, {"note", note}, {"numbers", ""},
-          {"svg", svg_for_page(svg_of(chart))}};
+  return {{"title", title}, {"metric", metric}, {"note", note}, {"svg", svg_for_page(svg_of(chart))}, {"numbers", ""}};
 }
 
 // The accuracy of each group between 0 and 100 %, its interval and its seeds.
@@ -66,7 +65,7 @@ OrderedJson forest_picture(const ResultTable& summary, const std::vector<RunGrou
     const Contrast& c = d.contrast;
     const std::string p = p_text(c.p_holm);
     Bar bar{str(groups[d.to].title, ", ", d.metric),
-            typeset(" " + change_text(c.change.value, true)).substr(1),
+            change_text(c.change.value, true),
             p == "-" ? "not estimable" : str(p.starts_with('<') ? "p " : "p = ", p),
             groups[d.to].color,
             100 * c.change.value,
@@ -88,6 +87,17 @@ OrderedJson pictures_of(const ResultTable& summary, const std::vector<RunGroup>&
   std::set<size_t> references;
   for (const Difference& d : summary.differences) references.insert(d.from);
   for (size_t from : references) pictures.push_back(forest_picture(summary, groups, from));
+  const auto has_pass = [](const EvalRecord* e) { return !e->pass_at.empty(); };
+  if (std::ranges::none_of(evaluations_of(groups, summary.data), has_pass)) return pictures;
+  FigureRequest request;
+  request.data = summary.data;
+  for (const StudyFigure& figure : passk_figures({groups, request})) {
+    pictures.push_back({{"title", figure.title},
+                        {"metric", ""},
+                        {"note", figure.note},
+                        {"svg", svg_for_page(figure.svg)},
+                        {"numbers", figure.csv}});
+  }
   return pictures;
 }
 
@@ -106,27 +116,6 @@ Cell column_head(const SummaryColumn& column) {
   return Cell(column.title).with(&Cell::about, column.help).with(&Cell::unit, unit);
 }
 
-// Values of each seed below their group; where a run lacks a number, it is not known whose the others are.
-void add_seeds(Table& table, const ResultTable& summary, const SummaryRow& row) {
-  std::vector<const RunRecord*> runs;
-  for (const RunRecord* run : row.group->runs) {
-    if (final_evaluation(*run, summary.data)) runs.push_back(run);
-  }
-  for (size_t r = 0; r < runs.size(); ++r) {
-    Table::Row line{runs[r]->seed >= 0 ? str("seed ", runs[r]->seed) : runs[r]->name};
-    line.kind = "seed";
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      const SummaryCell& cell = row.cells[c];
-      const SummaryColumn& column = summary.columns[c];
-      line.cells.emplace_back();
-      if (cell.values.size() != runs.size()) continue;
-      line.cells.back() =
-          column.main ? Cell::figure(cell.each[r], column.share) : Cell::value(cell.values[r], column.share);
-    }
-    table.rows.push_back(std::move(line));
-  }
-}
-
 std::string wide_table(const ResultTable& summary) {
   Table table{.head = {""}, .kind = "summary wide-only"};
   for (const SummaryColumn& column : summary.columns) table.head.push_back(column_head(column));
@@ -136,7 +125,6 @@ std::string wide_table(const ResultTable& summary) {
     for (size_t c = 0; c < row.cells.size(); ++c)
       line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
     table.rows.push_back(std::move(line));
-    if (row.group->runs.size() > 1) add_seeds(table, summary, row);
   }
   return render(table);
 }
@@ -155,15 +143,12 @@ std::string narrow_table(const ResultTable& summary) {
 }
 
 OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTable& summary) {
-  OrderedJson findings = OrderedJson::array(), remarks = OrderedJson::array();
+  OrderedJson findings = OrderedJson::array();
   size_t significant = 0;
   for (const Difference& d : summary.differences) {
     const char* mark = !d.contrast.significant ? "level" : d.contrast.change.value > 0 ? "up" : "down";
     significant += d.contrast.significant;
-    findings.push_back({{"mark", mark}, {"sentence", typeset(d.sentence)}});
-  }
-  for (const std::string& remark : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
-    if (!remark.empty()) remarks.push_back(remark);
+    findings.push_back({{"mark", mark}, {"sentence", d.sentence}});
   }
   const bool several =
       std::ranges::any_of(summary.rows, [](const SummaryRow& row) { return row.group->runs.size() > 1; });
@@ -174,6 +159,8 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
           "0.05 (",
           family_text(summary.comparisons, kShownLevel), ").");
   const size_t all = summary.differences.size();
+  std::string benchmarks;
+  for (const Table& table : benchmark_tables(groups, summary.data)) benchmarks += render(table);
   return {
       {"asked", asked_of(summary)},
       {"pictures", pictures_of(summary, groups)},
@@ -181,13 +168,10 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"words",
        all == 0 ? "" : str(significant, " of ", all, all == 1 ? " difference is" : " differences are", " significant")},
       {"open", all <= kMostFindings},
-      {"remarks", remarks},
-      {"seeds", several},
       {"table", wide_table(summary)},
       {"narrow", narrow_table(summary)},
-      {"benchmarks", benchmarks_html(groups, summary.data)},
-      {"note", note},
-      {"made", made_html(groups, summary.data)}};
+      {"benchmarks", benchmarks},
+      {"note", note}};
 }
 
 // Mean of the columns that fit at the steps where there is one.

@@ -1,17 +1,13 @@
 #include "report/page/template.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "core/metrics.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -96,71 +92,6 @@ std::string render(const Table& table) {
 
 namespace {
 
-constexpr std::array kPhases = {
-    &metric::timing_gen,     &metric::timing_reward, &metric::timing_old_log_prob,  &metric::timing_ref,
-    &metric::timing_values,  &metric::timing_adv,    &metric::timing_update_critic, &metric::timing_update_actor,
-    &metric::timing_testing, &metric::timing_prm,    &metric::timing_teacher};
-constexpr size_t kOther = kPhases.size();  // what a step holds beyond them
-
-const char* title_of_phase(size_t p) { return p == kOther ? "other" : kPhases[p]->title; }
-// Of the page's eleven. No method has a reward model and a teacher: they share one.
-size_t color_of_phase(size_t p) { return p == kOther ? 10 : std::min<size_t>(p, 9); }
-
-struct PhaseBar {
-  const RunGroup* group = nullptr;
-  std::array<double, kOther + 1> seconds{};  // a step
-  int64_t steps = 0;
-  double total = 0;  // of all steps and runs
-  double step() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
-};
-
-std::string short_seconds(double seconds) { return seconds < 10 ? fixed(seconds, 2) + " s" : human_seconds(seconds); }
-
-// Seconds a phase per step, averaged over all steps and runs of the group.
-PhaseBar phases_of(const RunGroup& group) {
-  PhaseBar bar{&group};
-  auto& [of, seconds, steps, total] = bar;
-  for (const RunRecord* run : group.runs) {
-    const auto* whole = run->steps.find(metric::timing_step.key);
-    for (size_t i = 0; whole && i < whole->size(); ++i) {
-      if (std::isnan((*whole)[i])) continue;
-      total += (*whole)[i];
-      if (run->steps.step[i] < 1) continue;  // the validation before the first step
-      ++steps;
-      double named = 0;
-      for (size_t p = 0; p < kOther; ++p) {
-        const auto* values = run->steps.find(kPhases[p]->key);
-        if (!values || std::isnan((*values)[i])) continue;
-        seconds[p] += (*values)[i];
-        named += (*values)[i];
-      }
-      seconds.back() += std::max(0.0, (*whole)[i] - named);
-    }
-  }
-  for (double& value : seconds) value /= std::max<double>(1, static_cast<double>(steps));
-  return bar;
-}
-
-Table phase_table(const std::vector<PhaseBar>& bars) {
-  Table table{.head = {"seconds a step"}, .kind = "plain"};
-  for (const PhaseBar& bar : bars) table.head.emplace_back(bar.group->title);
-  for (size_t p = 0; p <= kOther; ++p) {
-    if (std::ranges::all_of(bars, [&](const PhaseBar& bar) { return bar.seconds[p] <= 0; })) continue;
-    std::vector<Cell> row = {Cell(title_of_phase(p)).with(&Cell::mark, str("p", color_of_phase(p)))};
-    for (const PhaseBar& bar : bars) row.push_back(Cell::decimal(bar.seconds[p], 3));
-    table.add(std::move(row));
-  }
-  std::vector<Cell> step = {Cell("step").with(&Cell::strong, true)}, all = {"all steps"};
-  for (const PhaseBar& bar : bars) {
-    const size_t runs = bar.group->runs.size();
-    step.push_back(Cell::decimal(bar.step(), 3).with(&Cell::strong, true));
-    all.emplace_back(human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : ""));
-  }
-  table.add(std::move(step));
-  table.add(std::move(all));
-  return table;
-}
-
 // The distinct values of one setting among the runs of a group.
 std::string setting_values(const RunGroup& group, const std::string& key) {
   std::vector<std::string> values;
@@ -181,33 +112,6 @@ Cell value_cell(const SummaryCell& value, bool share, bool with_interval) {
   Cell cell = value.shown(share).with(&Cell::strong, true);
   cell.bounded = with_interval && value.interval.bounded();
   return cell;
-}
-
-std::string time_html(const std::vector<RunGroup>& groups) {
-  std::vector<PhaseBar> bars;
-  double longest = 0;
-  for (const RunGroup& group : groups) {
-    PhaseBar bar = phases_of(group);
-    if (bar.steps == 0) continue;
-    longest = std::max(longest, bar.step());
-    bars.push_back(bar);
-  }
-  if (bars.empty() || longest <= 0) return "";
-  OrderedJson drawn = OrderedJson::array();
-  for (const PhaseBar& bar : bars) {
-    OrderedJson parts = OrderedJson::array();
-    for (size_t p = 0; p <= kOther; ++p) {
-      if (bar.seconds[p] <= 0) continue;
-      parts.push_back({{"phase", color_of_phase(p)},
-                       {"width", fixed(100 * std::clamp(bar.seconds[p] / longest, 0.0, 1.0), 2)},
-                       {"words", str(title_of_phase(p), " ", short_seconds(bar.seconds[p]))}});
-    }
-    drawn.push_back({{"color", bar.group->color},
-                     {"group", bar.group->title},
-                     {"parts", parts},
-                     {"step", short_seconds(bar.step())}});
-  }
-  return render("time.html", {{"bars", drawn}, {"table", render(phase_table(bars))}});
 }
 
 std::string settings_html(const std::vector<RunGroup>& groups) {

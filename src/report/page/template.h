@@ -21,14 +21,21 @@ std::string render(const std::string& name, const OrderedJson& values);
 // A table of results as HTML: the first cell of each row names it. An unknown number is a dash.
 std::string render(const Table& table);
 
-// Cells that the tables of the page share; where the time went, and the settings, as HTML ("" when there is nothing to
-// show).
+// Cells that the tables of the page share, and the settings as HTML ("" when there is nothing to show).
 
 Cell name_cell(const RunGroup& group, const std::string& below = "");  // with its colour
 // Mean and spread; where wanted, the interval below.
 Cell value_cell(const SummaryCell& value, bool share, bool with_interval);
 
-std::string time_html(const std::vector<RunGroup>& groups);
 std::string settings_html(const std::vector<RunGroup>& groups);
+
+// Sections of the page.
+
+// Accuracies, differences between groups as a forest plot and in words, the table: the numbers of summary.h.
+std::string results_html(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries);
+
+// Responses to read: for a few problems the answers of every group side by side; from training, those of the first and
+// the last stored step with their rewards and advantages. "" if no run has responses.
+std::string responses_html(const std::vector<RunGroup>& groups);
 
 }  // namespace ucas

@@ -140,9 +140,6 @@ void SvgCanvas::text(double x, double y, std::string_view text, const Font& font
                fill(font.color), ">", html_text(text), "</text>\n");
 }
 
-void SvgCanvas::begin(const std::string& kind) { body_ += str("<g class=\"", html_text(kind), "\">\n"); }
-void SvgCanvas::end() { body_ += "</g>\n"; }
-
 std::string SvgCanvas::document() const {
   return str("<svg", kNamespace, " viewBox=\"0 0 ", svg_number(width_), " ", svg_number(height_), "\" width=\"",
              svg_number(width_), "\" height=\"", svg_number(height_), "\" role=\"img\" aria-label=\"",
@@ -152,45 +149,10 @@ std::string SvgCanvas::document() const {
              style_sheet(), "\n", body_, "</svg>\n");
 }
 
-namespace {
-
-void erase_all(std::string& text, std::string_view begin, size_t length) {
-  for (size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) text.erase(at, length);
-}
-
-// What a dot looks like, ` class="f-g1" fill-opacity="0.7"`; "" for any other shape and for a dot with a title.
-std::string_view look_of_dot(std::string_view shape) {
-  const size_t at = shape.find(" class=\"f-");
-  const bool dot = shape.starts_with("<circle ") && shape.ends_with("/>") && at != std::string_view::npos;
-  return dot ? shape.substr(at, shape.size() - at - 2) : std::string_view();
-}
-
-// Dots that look alike stand in one group, which says it once: a scatter has thousands.
-std::string with_grouped_dots(const std::string& body) {
-  std::string out, look;
-  for (std::string& shape : split(body, '\n')) {
-    const std::string own(look_of_dot(shape));
-    if (own != look) out += str(look.empty() ? "" : "</g>", own.empty() ? "" : str("<g", own, ">"), "\n");
-    look = own;
-    if (!own.empty()) shape.erase(shape.size() - 2 - own.size(), own.size());
-    out += shape + "\n";
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string svg_for_page(std::string_view document) {
+std::string svg_for_page(std::string document) {
   const size_t begin = document.find(kStyleBegin), end = document.find(kStyleEnd);
-  if (begin == std::string_view::npos || end == std::string_view::npos) return std::string(document);
-  std::string head(document.substr(0, begin)), body(document.substr(end + std::string_view(kStyleEnd).size()));
-  if (size_t at = head.find(kNamespace); at != std::string::npos) head.erase(at, std::string_view(kNamespace).size());
-  if (size_t at = head.find(" font-family="); at != std::string::npos) head.erase(at, head.rfind('>') - at);
-  for (const char* paint : {" fill=\"#", " stroke=\"#"}) {
-    erase_all(body, paint, std::string_view(paint).size() + std::string_view("rrggbb\"").size());
-  }
-  for (const std::string_view usual : {" fill=\"none\"", " stroke-width=\"1\""}) erase_all(body, usual, usual.size());
-  return head + with_grouped_dots(body);
+  if (begin != std::string::npos) document.erase(begin, end + std::string_view(kStyleEnd).size() - begin);
+  return document;
 }
 
 }  // namespace ucas

@@ -43,10 +43,6 @@ class SvgCanvas {
   };
   void text(double x, double y, std::string_view text, const Font& font);
 
-  // Shapes between the two are one group with this class.
-  void begin(const std::string& kind);
-  void end();
-
   double width() const { return width_; }
   double height() const { return height_; }
   void grow(double height) { height_ = height; }
@@ -57,9 +53,8 @@ class SvgCanvas {
   std::string title_, body_;
 };
 
-// The document without its style sheet, fonts and colours, and dots that look alike in groups: for a page that has
-// rules for the classes (assets/figures.css).
-std::string svg_for_page(std::string_view document);
+// The document without its style sheet, for a page that has rules for the classes (assets/figures.css).
+std::string svg_for_page(std::string document);
 
 // Width of a text in the common sans-serif faces, in the unit of `size`; a little generous.
 double text_width(std::string_view text, double size);

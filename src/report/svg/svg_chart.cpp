@@ -265,31 +265,7 @@ void draw_axes(SvgCanvas& canvas, PlotFrame& f, const ChartAxis& x, const ChartA
   }
 }
 
-namespace {
-
-// Axes of a chart whose page says the rest: the name of x stands at the left of its ticks.
-void draw_compact_axes(SvgCanvas& canvas, PlotFrame& f, const Chart& chart) {
-  ChartAxis x = chart.x;
-  x.title.clear();
-  draw_axes(canvas, f, x, chart.y);
-  canvas.text(f.left - 7, f.top + f.height + 16, chart.x.title, {kSmallText, kSoft, TextAnchor::end});
-}
-
-void draw_data(SvgCanvas& canvas, const PlotFrame& f, const ChartSeries& s, bool bounds) {
-  if (!s.kind.empty()) canvas.begin(s.kind + (bounds ? " bounds" : ""));
-  if (!bounds) {
-    draw_series(canvas, f, s);
-  } else if (s.band) {
-    draw_band(canvas, f, s);
-  } else {
-    draw_whiskers(canvas, f, s);
-  }
-  if (!s.kind.empty()) canvas.end();
-}
-
-}  // namespace
-
-std::string svg_of(const Chart& chart, PlotFrame* where) {
+std::string svg_of(const Chart& chart) {
   SvgCanvas canvas(chart.width, chart.height, chart.title);
   PlotFrame f;
   data_ends(chart, f);
@@ -297,7 +273,7 @@ std::string svg_of(const Chart& chart, PlotFrame* where) {
   double widest = 0;
   bool lines = true;
   for (const ChartSeries& s : chart.series) {
-    if (chart.compact || s.name.empty() || !last_known(s)) continue;
+    if (s.name.empty() || !last_known(s)) continue;
     named.push_back(&s);
     lines = lines && s.line;
     widest = std::max(widest, 1.08 * text_width(s.name, kLabel));  // they are bold
@@ -306,19 +282,12 @@ std::string svg_of(const Chart& chart, PlotFrame* where) {
   f.left = 6 + label_room(chart.y, f.y_low, f.y_high);
   f.top = 12;
   f.width = chart.width - f.left - (direct ? widest + 18 : 16);
-  f.height = chart.height - f.top - (chart.compact ? 24 : 44);
+  f.height = chart.height - f.top - 44;
   if (chart.square) f.width = f.height = std::min(f.width, f.height);
-  if (chart.compact) {
-    f.left = std::max(f.left, text_width(chart.x.title, kSmallText) + 9);
-    f.width = chart.width - f.left - 10;
-    draw_compact_axes(canvas, f, chart);
-  } else {
-    draw_axes(canvas, f, chart.x, chart.y);
-  }
+  draw_axes(canvas, f, chart.x, chart.y);
   draw_guides(canvas, f, chart.guides);
-  for (bool bounds : {true, false}) {
-    for (const ChartSeries& s : chart.series) draw_data(canvas, f, s, bounds);
-  }
+  for (const ChartSeries& s : chart.series) s.band ? draw_band(canvas, f, s) : draw_whiskers(canvas, f, s);
+  for (const ChartSeries& s : chart.series) draw_series(canvas, f, s);
   if (direct) {
     std::vector<Label> labels;
     for (const ChartSeries* s : named) labels.push_back({f.Y(last_known(*s)->y), 0, s->name, s->color});
@@ -330,7 +299,6 @@ std::string svg_of(const Chart& chart, PlotFrame* where) {
     double below = f.top + f.height + 48;
     canvas.grow(below + draw_legend(canvas, named, f.left, below, chart.width - f.left - 8) + 4);
   }
-  if (where) *where = f;
   return canvas.document();
 }
 

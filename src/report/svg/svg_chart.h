@@ -30,7 +30,6 @@ struct ChartSeries {
   bool line = true, dots = false, dashed = false, ring = false;
   bool band = true;  // bounds as a band, else as whiskers
   double radius = 2.6, opacity = 1;
-  std::string kind;  // class of the group that holds its shapes; "": no group
   std::vector<ChartMark> marks;
 };
 
@@ -45,8 +44,7 @@ struct Chart {
   std::vector<ChartSeries> series;
   std::vector<ChartGuide> guides;
   double width = 560, height = 320;
-  bool square = false;   // the same length for both axes
-  bool compact = false;  // names and titles stand outside; the name of x beside its first tick
+  bool square = false;  // the same length for both axes
 };
 
 // Round numbers covering [low, high], about `count` of them, and the distance between them.
@@ -65,9 +63,7 @@ struct PlotFrame {
   double X(double value) const;
   double Y(double value) const;
 };
-struct PlotFrame;
-// `where`, if given, becomes the rectangle of the data and its scales.
-std::string svg_of(const Chart& chart, PlotFrame* where = nullptr);
+std::string svg_of(const Chart& chart);
 
 // Grid, ticks and titles around it; `x_labels` false leaves out those of x. Where the scales have no ends yet they are
 // made to end at round ticks.

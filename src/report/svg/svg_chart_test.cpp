@@ -115,20 +115,6 @@ TEST(svg_chart, for_a_page_the_style_sheet_is_left_out) {
   EXPECT_NE(body.find("<polyline"), std::string::npos);
 }
 
-TEST(svg_chart, for_a_page_dots_that_look_alike_say_so_once_and_colours_are_left_to_its_classes) {
-  SvgCanvas canvas(10, 10, "t \" fill=\"#123456\"");
-  for (double x : {1, 2, 3}) canvas.circle(x, x, 3, 1, 0.5);
-  canvas.circle(4, 4, 3, 2, 0.5, "titled");
-  canvas.line(0, 0, 1, 1, {2, 1});
-  const std::string body = svg_for_page(canvas.document());
-  EXPECT_EQ(occurrences(body, "<circle"), 4u);
-  EXPECT_EQ(occurrences(body, "<g class=\"f-g1\" fill-opacity=\"0.5\">"), 1u) << body;
-  EXPECT_EQ(occurrences(body, "<g"), occurrences(body, "</g>")) << body;
-  EXPECT_EQ(occurrences(body, "class=\"f-g2\""), 1u) << body;
-  EXPECT_EQ(occurrences(body, "class=\"s-g2\"/>"), 1u) << body;
-  EXPECT_EQ(body.find("=\"#"), std::string::npos) << body;
-}
-
 TEST(svg_chart, a_forest_plot_has_dots_for_what_is_significant_and_rings_for_what_is_not) {
   BarChart forest;
   forest.points = true;
@@ -139,19 +125,6 @@ TEST(svg_chart, a_forest_plot_has_dots_for_what_is_significant_and_rings_for_wha
   EXPECT_EQ(occurrences(svg, "r=\"4.6\" class=\"f-g1\""), 1u) << svg;
   EXPECT_EQ(occurrences(svg, "r=\"4.6\" class=\"s-g2\""), 1u) << svg;
   EXPECT_EQ(occurrences(svg, "class=\"s-faint\""), 1u) << "one line at zero: " << svg;
-}
-
-TEST(svg_chart, curves_of_a_page_stand_in_groups_that_can_be_switched_off) {
-  Chart chart = two_curves();
-  chart.compact = true;
-  chart.series[0].kind = "of0";
-  PlotFrame frame;
-  const std::string svg = svg_of(chart, &frame);
-  EXPECT_EQ(occurrences(svg, "<g class=\"of0\">"), 1u);
-  EXPECT_EQ(occurrences(svg, "<g class=\"of0 bounds\">"), 1u);
-  EXPECT_EQ(svg.find(">first<"), std::string::npos) << "the page names the runs";
-  EXPECT_DOUBLE_EQ(frame.X(0), frame.left);
-  EXPECT_DOUBLE_EQ(frame.X(4), frame.left + frame.width);
 }
 
 TEST(svg_chart, a_text_is_cut_between_characters) {

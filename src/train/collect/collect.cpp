@@ -154,6 +154,9 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
     }
     stats.solve_all += right == responses ? 1 : 0;
     stats.solve_none += right == 0 ? 1 : 0;
+    const bool alike = std::ranges::all_of(candidate.response,
+                                           [&](const Response& o) { return o.reward == candidate.response[0].reward; });
+    stats.dead += alike && (right == responses || right == 0) ? 1 : 0;
   }
 }
 

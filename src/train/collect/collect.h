@@ -25,6 +25,7 @@ struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
   int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
+  int64_t dead = 0;                       // of both, those whose rewards are equal, too
   int64_t responses = 0, truncated = 0;   // of all generated
   int64_t graded = 0;                     // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;

@@ -85,6 +85,17 @@ TEST_F(CollectTest, dynamic_sampling_keeps_mixed_groups_and_tops_up) {
   EXPECT_EQ(static_cast<int64_t>(got.batch.rollout_logprob.size()), at);
 }
 
+TEST_F(CollectTest, a_group_whose_rewards_differ_is_not_dead_whatever_its_verdicts) {
+  config_.objective.keep_mixed_groups = false;
+  config_.reward.overlong_buffer = 5;  // longer ones are paid less
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+    return p % 2 == 1 && i == 0 ? std::vector<int32_t>{b_, b_, b_, eos_} : wrong();
+  });
+  const Collected got = collect(rollout);
+  EXPECT_EQ(got.stats.solve_none, 4);
+  EXPECT_EQ(got.stats.dead, 2);
+}
+
 TEST_F(CollectTest, the_limit_of_generation_batches_is_kept_and_what_there_is_is_trained_on) {
   config_.data.max_num_gen_batches = 1;
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 1 && i == 0 ? right() : wrong(); });

@@ -65,7 +65,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set(metric::train_solve_none, share(s.solve_none, s.groups_generated));
   // A group of one has one verdict, and may have a gradient all the same: it does not count as dead.
   if (s.responses != s.groups_generated) {
-    m.set(metric::train_dead_groups, share(s.solve_all + s.solve_none, s.groups_generated));
+    m.set(metric::train_dead_groups, share(s.dead, s.groups_generated));
   }
   m.set(metric::train_truncated_share, share(s.truncated, s.responses));
   m.set(metric::train_generated_tokens, static_cast<double>(s.generated_tokens));
