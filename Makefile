@@ -119,7 +119,7 @@ test: configure
 	@$(call run_tests,build,-LE "slow|check|real")
 
 check: configure
-	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds bench_gpu
+	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds bench_gpu bench_rank gpu-races
 	@$(call run_tests,build,-L check)
 
 test-real: configure

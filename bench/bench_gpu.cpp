@@ -8,7 +8,6 @@
 //   build/bench_gpu what=kernels                                     each kernel against its emulation, and its share
 //   of a copy build/bench_gpu what=checkpoint out=DIR like=TOKENIZER_DIR [shape=q15b]  a random model, saved
 // device=emulated: by CPU emulation, at tiny sizes, to try a command where there is no GPU; its figures say nothing.
-// UCAS_TRY=name=value,..: other ways to compute the same (src/model/tensor/variants.h).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -24,8 +23,8 @@
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/tensor/stream.h"
-#include "model/tensor/variants.h"
 #include "model/transformer.h"
+#include "support/engine/emulation.h"
 #include "support/engine/gpu_kernels.h"
 #include "train/optimizer/optimizer.h"
 
@@ -238,7 +237,6 @@ int main(int argc, char** argv) {
   const std::string what = args.word("what", "limits");
   if (args.word("device", "cuda") == "emulated") kDevice = at::Device(at::kCPU);
   try {
-    variants();
     if (what == "limits") limits();
     if (what == "decode") decode(args);
     if (what == "train") train(args);

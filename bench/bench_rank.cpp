@@ -15,11 +15,13 @@
 #include <memory>
 
 #include "base/files/file.h"
+#include "base/process/machine.h"
 #include "bench_model.h"
 #include "config/train_config.h"
 #include "model/stored.h"
 #include "model/tensor/stream.h"
 #include "plan/plan.h"
+#include "sampling/engine_room.h"
 #include "sharding/gradient_schedule.h"
 #include "sharding/sharded_masters.h"
 #include "train/optimizer/optimizer.h"
@@ -58,7 +60,7 @@ class LoneRank final : public Ranks {
 
 // Most memory since the last call, MiB: of the process on the CPU, of tensors on a GPU.
 double most_memory(at::Device device) {
-  if (!device.is_cpu()) return static_cast<double>(peak_memory(device)) / 1048576;
+  if (!device.is_cpu()) return static_cast<double>(peak_memory(device, true)) / 1048576;
   double kilobytes = 0;
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -75,7 +77,7 @@ struct Asked {
         sequences(args.number("sequences", 2)),
         length(args.number("length", 256)),
         micro(args.number("micro", 256)),
-        device(args.word("device", "cpu")),
+        device(args.word("device", "cpu") == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)),
         base(args.word("base", "")) {
     train.dtype = args.word("dtype", "bf16") == "f32" ? Dtype::f32 : Dtype::bf16;
     train.threads = args.number("threads", 1);
@@ -147,6 +149,7 @@ void measure(const Asked& asked) {
   }
   PlannedModels planned = planned_models(asked.train, asked.config);
   planned.ranks = asked.ranks;
+  if (!asked.device.is_cpu()) planned.gpu = usable_gpu(cuda_memory(0));
   const MemoryPlan plan = plan_memory(asked.train, planned);
   std::printf("rank %ld of %ld, %s, %ld micro-batches of at most %ld tokens, given to calls %.1f MB\n",
               static_cast<long>(asked.rank), static_cast<long>(asked.ranks), word_of(asked.train.dtype),

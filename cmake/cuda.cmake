@@ -1,9 +1,18 @@
 # libucas_cuda.so: LibTorch's CUDA half (stream_cuda.cpp), NCCL by c10d (ranks_nccl.cpp) and the kernels (gpu/device.cu), for the sources in CUDA_SIDE.
-# Needs a CUDA build of LibTorch and nvcc; without them there is no such library, and devices are refused.
+# Needs a CUDA build of LibTorch and nvcc of the same CUDA; without nvcc there is no such library, and devices take LibTorch's operations.
 option(UCAS_CUDA_KERNELS "libucas_cuda.so, where LibTorch is a build for CUDA and nvcc is there" ON)
 find_program(UCAS_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-if(NOT UCAS_CUDA_KERNELS OR NOT UCAS_TORCH_CUDA OR NOT UCAS_NVCC)
+if(NOT UCAS_TORCH_CUDA)
+  message(STATUS "no GPUs: this LibTorch is a build for CPUs")
   return()
+elseif(NOT UCAS_CUDA_KERNELS OR NOT UCAS_NVCC)
+  message(WARNING "no GPU kernels: no nvcc in PATH or CUDA_HOME (-DUCAS_NVCC, tools/find_nvcc); GPUs take LibTorch's operations, slower")
+  return()
+endif()
+include(cmake/cuda_versions.cmake)
+cuda_versions(${UCAS_NVCC} ${UCAS_TORCH_DIR} _why)
+if(_why)
+  message(FATAL_ERROR "${_why}")
 endif()
 message(STATUS "CUDA kernels by ${UCAS_NVCC}")
 include(cmake/nvcc.cmake)
@@ -14,6 +23,7 @@ find_path(UCAS_NCCL_INCLUDE nccl.h PATHS ${UCAS_TORCH_DIR}/../nvidia/nccl/includ
 if(UCAS_NCCL_INCLUDE)
   message(STATUS "ranks on CUDA devices: NCCL of ${UCAS_NCCL_INCLUDE}")
 else()
+  message(WARNING "no nccl.h beside LibTorch: what several GPUs exchange goes through their hosts, many times slower")
   list(FILTER CUDA_SIDE EXCLUDE REGEX "_nccl\\.cpp$")
 endif()
 

@@ -55,8 +55,9 @@ std::string options_serve() { return options_help(ServeOptions{}); }
 std::string options_study() { return options_help(StudyConfig{}); }
 
 std::string options_train() {
-  std::string text =
-      options_help(make_train_config({})) + "\nMethods (method.name) and what each adds to [method] and [objective]:\n";
+  TrainConfig usual = make_train_config({});
+  usual.dtype = Dtype::automatic;  // which follows the device
+  std::string text = options_help(usual) + "\nMethods (method.name) and what each adds to [method] and [objective]:\n";
   for (const MethodRow& row : method_rows()) {
     std::unique_ptr<Method> method = row.make();
     text += str("\n", row.name, ": ", row.title, ". ", row.paper, "\n");

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/process/listener.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 
@@ -36,19 +36,12 @@ std::string take_word(Words& words, const std::string& name) {
   return value;
 }
 
-int64_t visible_gpus() {
-  const std::string folder = "/proc/driver/nvidia/gpus";
-  const char* named = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (named == nullptr) return is_directory(folder) ? std::ssize(list_directory(folder)) : 0;
-  return *named == '\0' || *named == '-' ? 0 : std::ssize(split(named, ','));
-}
-
 // One host's.
 int64_t count_of(const std::string& name, const std::string& text) {
-  const int64_t most = name == "--gpus" ? visible_gpus() : 256;
+  const int64_t most = name == "--gpus" ? cuda_devices() : 256;
   if (most == 0) {
-    throw Error(ErrorKind::device, str(name, " ", printable(text), ": no NVIDIA GPU is visible here (",
-                                       "/proc/driver/nvidia/gpus, CUDA_VISIBLE_DEVICES); on CPUs use --ranks N"));
+    throw Error(ErrorKind::device, str(name, " ", printable(text), ": no NVIDIA GPU is visible here (the ",
+                                       "driver's libcuda.so.1, CUDA_VISIBLE_DEVICES); on CPUs use --ranks N"));
   }
   if (name == "--gpus" && text == "all") return most;
   const bool number = text.size() < 6 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });

@@ -35,7 +35,7 @@ void GenerateOptions::fields(Fields& f) {
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "JSONL file to write; empty = standard output");
-  f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache");
+  f.choice("dtype", dtype, kDtypeHelp);
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
   sampling.fields(f);
   f.field("seed", seed, Range{0, 9e15}, "random seed of sampling");
@@ -62,7 +62,7 @@ void ScoreOptions::fields(Fields& f) {
   f.field("model", model, OptionNames::checkpoint,
           "Hugging Face checkpoint or PEFT adapter directory; also as the first word");
   f.field("out", out, "JSONL file to write; empty = standard output");
-  f.choice("dtype", dtype, "dtype of matmuls and activations");
+  f.choice("dtype", dtype, kDtypeHelp);
   f.field("temperature", temperature, Range{1e-3, 100}, "temperature that divides the logits");
   f.field("batch_tokens", batch_tokens, Range{16, 1 << 24}, "tokens per forward pass");
   machine.fields(f);
@@ -108,7 +108,7 @@ void ServeOptions::fields(Fields& f) {
       "chat template of /v1/chat/completions: auto = the checkpoint's, a name such as qwen_math, or none = no chats");
   f.field("max_length", max_length, Range{2, 1 << 24}, "maximum tokens of prompt plus response");
   f.field("connections", connections, Range{1, 4096}, "maximum clients served at once; further clients wait");
-  f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache");
+  f.choice("dtype", dtype, kDtypeHelp);
   f.field("seed", seed, Range{0, 9e15}, "random seed of sampling, combined with a request's seed");
   engine.fields(f);
   machine.fields(f);

@@ -30,7 +30,7 @@ struct GenerateOptions {
   std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::automatic;
   int64_t samples = 1;
   SamplingConfig sampling;
   int64_t seed = 0;
@@ -44,7 +44,7 @@ struct GenerateOptions {
 
 struct ScoreOptions {
   std::string model, out;
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::automatic;
   double temperature = 1.0;
   int64_t batch_tokens = 4096;
   MachineOptions machine;
@@ -64,7 +64,7 @@ struct EvaluateOptions {
   GraderKind grader = GraderKind::math;
   std::vector<std::string> graders;
   code::CodeOptions code;
-  EvalConfig eval;
+  EvalConfig eval{.dtype = Dtype::automatic};
   EnvironmentConfig environment;
   ServerOptions served;
   ProblemOptions problems;
@@ -81,7 +81,7 @@ struct ServeOptions {
   std::string prompt_template = "auto";  // of chats; "none" or "" = no chats
   int64_t max_length = 4096;             // tokens
   int64_t connections = 128;
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::automatic;
   int64_t seed = 0;
   EngineConfig engine;
   MachineOptions machine;

@@ -55,7 +55,10 @@ EvaluateOptions evaluation_of(const TrainConfig& c) {
 }
 
 std::vector<Setting> evaluation_settings(const TrainConfig& config) {
-  const std::vector<FieldValue> usual = fields_of(EvaluateOptions{}), values = fields_of(evaluation_of(config));
+  EvaluateOptions defaults;
+  defaults.eval.dtype =
+      decided(defaults.eval.dtype, defaults.machine.device);  // where the line's device is its default
+  const std::vector<FieldValue> usual = fields_of(defaults), values = fields_of(evaluation_of(config));
   std::vector<Setting> settings;
   for (size_t i = 0; i < values.size(); ++i) {
     // What these say of the response is said even where it is the default of today.

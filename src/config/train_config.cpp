@@ -14,8 +14,10 @@ void TrainConfig::fields(Fields& f) {
   f.field("model", model, OptionNames::checkpoint,
           "Hugging Face checkpoint directory, or PEFT adapter directory to train further", Effect::place);
   f.field("device", device, "device to train on: cpu, cuda or cuda:N", Effect::place);
-  f.choice("dtype", dtype,
-           "dtype of matmuls, activations and KV cache; sums, master weights and moments are always f32");
+  f.choice(
+      "dtype", dtype,
+      "dtype of matmuls, activations and KV cache; auto = bf16 on a CUDA device, f32 on a CPU; sums, master weights "
+      "and moments are always f32");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores", Effect::place);
   f.field("seed", seed, Range{0, 9e15}, "random seed of sampling and data order", Effect::place);
   f.section("data", data);
@@ -277,6 +279,7 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   config.objective = config.method->objective_defaults();
   apply(config, settings);
   if (config.method_preset.empty()) config.method_preset = default_preset;
+  config.dtype = decided(config.dtype, config.device);
   // Only a chat template leaves it to the prompts, which are not known yet.
   if (!may_be_chat(config.data.prompt_template)) {
     config.reward.extract = option_of(said(config.reward.extract).value_or(Extract::strict));

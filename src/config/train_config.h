@@ -24,8 +24,8 @@ struct TrainConfig {
   std::string label;  // name in reports; "" = the method's title
   std::string model;  // HF checkpoint directory
   std::string device = "cpu";
-  Dtype dtype = Dtype::f32;
-  int64_t threads = 0;  // 0 = all cores
+  Dtype dtype = Dtype::automatic;  // decided once all settings are known
+  int64_t threads = 0;             // 0 = all cores
   int64_t seed = 0;
   TrainDataConfig data;
   TrainRolloutConfig rollout;

@@ -12,8 +12,16 @@ namespace ucas {
 
 // f32: everything. bf16: GEMMs and what is kept of rows (activations, keys and values); parameters that are trained
 // have f32 masters, and every sum (of GEMMs, gradients, moments, the LM head's statistics) is f32.
-enum class Dtype { f32, bf16 };
-constexpr std::array<const char*, 2> names(Dtype) { return {"f32", "bf16"}; }
+// automatic: by the device, before anything else reads it (decided).
+enum class Dtype { f32, bf16, automatic };
+constexpr std::array<const char*, 3> names(Dtype) { return {"f32", "bf16", "auto"}; }
+constexpr const char* kDtypeHelp =
+    "dtype of matmuls, activations and KV cache; auto = bf16 on a CUDA device, f32 on a CPU";
+// The GPU's kernels are for bf16; the CPU's f32 is what a bf16 GPU is compared with.
+inline Dtype decided(Dtype dtype, const std::string& device) {
+  if (dtype != Dtype::automatic) return dtype;
+  return device.starts_with("cuda") ? Dtype::bf16 : Dtype::f32;
+}
 
 // What a backward pass finds kept of each block: all of it; its input and what attention made; its input alone. The
 // rest is made again, with the same bits.

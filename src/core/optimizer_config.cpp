@@ -14,7 +14,7 @@ void OptimizerConfig::fields(Fields& f) {
   f.field("grad_clip", grad_clip, Range{0, 1e9}, "maximum global gradient norm; 0 = no clipping");
   f.field("warmup_steps", warmup_steps, Range{0, 1e9}, "steps of linear learning-rate warm-up");
   f.field("warmup_from_zero", warmup_from_zero,
-          "learning rate of RL's first warm-up step: 0, as verl has it; false = lr / warmup_steps");
+          "learning rate of RL's first warm-up step: 0, as in verl; false = lr / warmup_steps");
 }
 
 }  // namespace ucas

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "gpu/kernels.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::gpu::attention_tests {  // a folder's tests are compiled together
 namespace {

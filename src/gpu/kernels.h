@@ -1,7 +1,5 @@
-// The table of GPU kernels: one kernel each (rows.h, lm_head.h, attention.h, update.h), in two tables. `device` is
-// compiled
-// // by nvcc and runs on a CUDA stream; `host` emulates the same thread blocks and lanes on the CPU, slowly: what tests
-// // compare with the reference, and what a device is compared with before it is used (`ucas doctor --device cuda`).
+// The table of GPU kernels (rows.h, lm_head.h, attention.h, update.h). `device` is compiled by nvcc and runs on a CUDA
+// stream; tests have another that emulates the same thread blocks and lanes on the CPU (tests/support/gpu_emulation.h).
 // Pointers lie where the table runs. Rows that are read or written by eights begin at multiples of 16 bytes: widths
 // are multiples of 8 unless it is said that they need not be.
 // Legend: R rows (tokens), D width, F MLP width, H query heads, K key/value heads, G = H / K, d head width, N = (H + 2
@@ -218,28 +216,7 @@ struct AdamW {
   int64_t n;
   float clip, keep, beta1, beta2, step_size, root_correction, eps;
   float *p, *g, *m, *v;
-  Bf16* p_narrow;   // what GEMMs read; nullptr: none
   int32_t* spoilt;  // [1] set to 1 where a result is not finite, else left
-};
-// The same with moments of 16 or 8 bits, as train/optimizer/moments.h keeps them: read, changed in f32, and written
-// back rounded by chance, a hash of (keys, element).
-constexpr int64_t kCodeBlock = 256;   // codes of one scale
-constexpr int64_t kCodeLevels = 256;  // of a map at most
-struct PackedMoment {
-  void* values;            // [n] Bf16, or 8-bit codes; 16-byte aligned
-  float* scales;           // [ceil(n / kCodeBlock)] of codes; nullptr: bf16
-  uint32_t before, after;  // train/optimizer's Noise
-  const float *level,
-      *gap;    // [kCodeLevels] of its map: levels from 0 up, then infinity; 1 / (the next one - it), 0 last
-  float last;  // level
-};
-struct AdamWPacked {
-  int64_t n;
-  float clip, keep, beta1, beta2, step_size, root_correction, eps;
-  float *p, *g;
-  PackedMoment mean, square;  // both of codes or both bf16; codes of means have a sign, those of squares none
-  Bf16* p_narrow;             // nullptr: none
-  int32_t* spoilt;            // [1]; also where a moment cannot be kept as a finite number
 };
 // part[b] = the sum of squares of kSquaresChunk elements, in double.
 constexpr int64_t kSquaresChunk = 65536;
@@ -265,12 +242,10 @@ struct Table {
   void (*sample)(Stream, const SampleToken&);
   void (*attend_decode)(Stream, const AttendDecode&);
   void (*adamw)(Stream, const AdamW&);
-  void (*adamw_packed)(Stream, const AdamWPacked&);
   void (*sum_of_squares)(Stream, const SumOfSquares&);
 };
 
-const Table& host();
-// Both lie in libucas_cuda.so (model/tensor/cuda_library.h).
+// It lies in libucas_cuda.so (model/tensor/cuda_library.h).
 const Table& device();
 // Why the current device cannot run that table, in the runtime's words: no image for its architecture, a driver too old
 // for the embedded PTX. Empty: it can.

@@ -13,6 +13,7 @@
 #include "gpu/kernels.h"
 #include "kernels/lm_head.h"
 #include "sampling/sampler.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::gpu::lm_head_tests {  // a folder's tests are compiled together
 namespace {

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "gpu/kernels.h"
 #include "kernels/kernels.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::gpu::rows_tests {  // a folder's tests are compiled together
 namespace {

@@ -1,7 +1,7 @@
 // How a GPU kernel is written here: once, in plain C++ on plain pointers, as what a thread block does. nvcc compiles it
-// for a device; g++ compiles the same lines for the CPU, where a thread block is a loop over its lanes. This CPU
-// emulation tests index arithmetic, masks, ragged ends and merges on every machine, and a device is compared with it
-// (gpu/kernels.h).
+// for a device. g++ compiles the same lines for tests, where a thread block is a loop over its lanes
+// (tests/support/gpu_emulation.h), or a thread for each (tests/gpu_races): index arithmetic, masks, ragged ends, merges
+// and barriers are tried on every machine.
 // clang-format off
 //
 //   struct Kernel {
@@ -32,10 +32,9 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#ifndef __CUDACC__
-#include <vector>
-#endif
 
+#include "base/error.h"
+#include "base/str.h"
 #include "kernels/kernels.h"
 
 #ifdef __CUDACC__
@@ -57,12 +56,17 @@ using kernels::Bf16;
 struct Grid {
   int64_t x = 1, y = 1, z = 1;
 };
-using Stream = void*;  // cudaStream_t; the CPU emulation takes none
+using Stream = void*;  // cudaStream_t
 
 // Thread blocks of a launch, as every CUDA device takes them (CUDA C++ Programming Guide, "Technical Specifications per
 // Compute Capability"). A launch takes them as 32 bits: more would run as fewer.
 inline constexpr Grid kMostBlocks = {(int64_t{1} << 31) - 1, 65535, 65535};
-void check_grid(const char* kernel, Grid grid);  // throws where it is larger
+inline void check_grid(const char* kernel, Grid grid) {
+  if (grid.x <= kMostBlocks.x && grid.y <= kMostBlocks.y && grid.z <= kMostBlocks.z) return;
+  throw Error(ErrorKind::device, str("kernel ", kernel, ": ", grid.x, " x ", grid.y, " x ", grid.z,
+                                     " thread blocks, at most ", kMostBlocks.x, " x ", kMostBlocks.y, " x ",
+                                     kMostBlocks.z, "; fewer rows at once need fewer (update.micro_batch_tokens)"));
+}
 
 // --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -146,6 +150,9 @@ UCAS_ON_DEVICE void store4(Bf16* to, const Floatx4& x) {
 // --- blocks --------------------------------------------------------------------------------------------------------
 
 #ifdef __CUDACC__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "these kernels copy by cp.async and compute in bf16: UCAS_CUDA_ARCHITECTURES begins at 80"
+#endif
 
 extern __shared__ __align__(16) unsigned char block_memory[];
 
@@ -194,21 +201,13 @@ class DeviceThreadBlock {
   }
 
   __device__ void fetch(Bf16* to, const Bf16* from, int bytes) const {
-#if __CUDA_ARCH__ >= 800
     const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
-#endif
   }
-  __device__ void end_bundle() const {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-  }
+  __device__ void end_bundle() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int kLater>
   __device__ void await() const {
-#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
-#endif
   }
 
   const int64_t x, y, z;
@@ -311,85 +310,6 @@ void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
   config.attrs = &early;
   config.numAttrs = waits_by_itself<Kernel>() && launches_early() ? 1 : 0;
   check_launch(name, cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel));
-}
-
-#else
-
-class HostThreadBlock {
- public:
-  template <class T>
-  struct Local {
-    std::vector<T> values = std::vector<T>(1024);
-    T& operator[](int lane) { return values[lane]; }
-  };
-
-  HostThreadBlock(int threads, int shared_bytes, int64_t bx, int64_t by, int64_t bz)
-      : x(bx), y(by), z(bz), threads_(threads), memory_((shared_bytes + 15) / 16) {}
-  template <class F>
-  void each(F f) {
-    for (int lane = 0; lane < threads_; ++lane) f(lane);
-  }
-  template <class F, class Op>
-  auto reduce(F f, Op op) {
-    using T = decltype(f(0));
-    const std::vector<T> value = over_warps<T>(f, op);
-    T total = value[0];
-    for (int warp = 1; warp < threads_ / 32; ++warp) total = op(total, value[warp * 32]);
-    return total;
-  }
-  template <class F>
-  auto sum(F f) {
-    return reduce(f, [](const auto& a, const auto& b) { return a + b; });
-  }
-  template <class F>
-  void each_of_warp(F f) {
-    each(f);
-  }
-  template <class F, class Op, class T>
-  void reduce_of_warp(F f, Op op, Local<T>& to) {
-    const std::vector<T> value = over_warps<T>(f, op);
-    for (int lane = 0; lane < threads_; ++lane) to[lane] = value[lane];
-  }
-  template <class T>
-  T* shared(int offset = 0) {
-    return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(memory_.data()) + offset);
-  }
-
-  void fetch(Bf16* to, const Bf16* from, int bytes) const { store8(to, bytes != 0 ? load8(from) : Bf16x8{}); }
-  void end_bundle() const {}
-  template <int kLater>
-  void await() const {}
-
-  const int64_t x, y, z;
-
- private:
-  template <class T, class F, class Op>
-  std::vector<T> over_warps(F f, Op op) {
-    std::vector<T> value, next(threads_);
-    for (int lane = 0; lane < threads_; ++lane) value.push_back(f(lane));
-    for (int offset = 16; offset > 0; offset /= 2) {
-      for (int lane = 0; lane < threads_; ++lane) next[lane] = op(value[lane], value[lane ^ offset]);
-      value.swap(next);
-    }
-    return value;
-  }
-
-  int threads_;
-  std::vector<Floatx4> memory_;
-};
-
-template <class Kernel>
-void launch(Stream, Grid grid, const Kernel& kernel, const char* name) {
-  static_assert(Kernel::kThreads % 32 == 0 && Kernel::kThreads <= 1024);
-  check_grid(name, grid);
-  for (int64_t z = 0; z < grid.z; ++z) {
-    for (int64_t y = 0; y < grid.y; ++y) {
-      for (int64_t x = 0; x < grid.x; ++x) {
-        HostThreadBlock thread_block(Kernel::kThreads, kernel.shared_bytes(), x, y, z);
-        kernel(thread_block);
-      }
-    }
-  }
 }
 
 #endif

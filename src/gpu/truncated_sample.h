@@ -145,7 +145,6 @@ struct TruncatedSampleRows {
   }
 
   // --- cuts
-  // -----------------------------------------------------------------------------------------------------------
 
   // Goes down from keys whose bits from `from` on are at.prefix to a single one.
   template <class ThreadBlock>
@@ -321,7 +320,6 @@ struct TruncatedSampleRows {
   }
 
   // --- draw
-  // -----------------------------------------------------------------------------------------------------------
 
   template <class ThreadBlock>
   UCAS_ON_DEVICE void draw(ThreadBlock& thread_block, const Row& r, double uniform) const {

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "gpu/kernels.h"
 #include "sampling/sampler.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::gpu::truncated_sample_tests {  // a folder's tests are compiled together
 namespace {

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "gpu/kernels.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::gpu::update_tests {  // a folder's tests are compiled together
 namespace {
@@ -30,18 +31,16 @@ std::vector<float> random_floats(int64_t n, uint64_t stream, double scale = 1) {
 
 struct Moments {
   std::vector<float> p, g, m, v;
-  std::vector<Bf16> p_narrow;
   int32_t spoilt = 0;
 
   explicit Moments(int64_t n)
       : p(random_floats(n, 1)),
         g(random_floats(n, 2, 0.1)),
         m(random_floats(n, 3, 0.01)),
-        v(random_floats(n, 4, 1e-4)),
-        p_narrow(n + kMargin, narrow(kUntouched)) {
+        v(random_floats(n, 4, 1e-4)) {
     for (int64_t i = 0; i < n; ++i) v[i] = std::abs(v[i]);
   }
-  void update(int64_t n, bool narrows = true) {
+  void update(int64_t n) {
     host().adamw(nullptr, {.n = n,
                            .clip = kClip,
                            .keep = kKeep,
@@ -54,7 +53,6 @@ struct Moments {
                            .g = g.data(),
                            .m = m.data(),
                            .v = v.data(),
-                           .p_narrow = narrows ? p_narrow.data() : nullptr,
                            .spoilt = &spoilt});
   }
 };
@@ -79,12 +77,9 @@ TEST(gpu_update, adamw_is_its_equations_for_any_number_of_elements) {
       const double step = kStepSize * (m / (std::sqrt(v) / kRoot + kEps));
       expect_near(after.p[i], before.p[i] * kKeep - step, std::abs(step), what);
       EXPECT_EQ(after.g[i], 0) << what;
-      EXPECT_EQ(after.p_narrow[i].bits, narrow(after.p[i]).bits) << what;
     }
-    for (int64_t i = n; i < n + kMargin; ++i) {
+    for (int64_t i = n; i < n + kMargin; ++i)
       for (const auto* values : {&after.p, &after.g, &after.m, &after.v}) EXPECT_EQ((*values)[i], kUntouched) << n;
-      EXPECT_EQ(after.p_narrow[i].bits, narrow(kUntouched).bits) << n;
-    }
   }
 }
 
@@ -96,12 +91,6 @@ TEST(gpu_update, adamw_gives_the_same_bits_wherever_an_element_lies) {
     cut.update(n);
     for (int64_t i = 0; i < n; ++i) EXPECT_EQ(as_bits(cut.p[i]), as_bits(whole.p[i])) << n << " at " << i;
   }
-}
-
-TEST(gpu_update, adamw_without_a_narrow_copy_writes_none) {
-  Moments moments(9);
-  moments.update(9, false);
-  for (Bf16 value : moments.p_narrow) EXPECT_EQ(value.bits, narrow(kUntouched).bits);
 }
 
 TEST(gpu_update, adamw_tells_what_is_not_finite) {

@@ -16,6 +16,7 @@
 #include "kernels/lm_head.h"
 #include "model/decoder.h"
 #include "model/transformer.h"
+#include "support/engine/emulation.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
 

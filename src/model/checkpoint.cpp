@@ -143,7 +143,6 @@ Weights load_base(const ModelConfig& config, const std::string& directory, at::D
 }
 
 constexpr const char* kEmbedding = "model.embed_tokens";
-constexpr int64_t kShardBytes = int64_t{5} << 30;  // as save_model() has it where nothing is said
 
 bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
   return config.tie_word_embeddings && is_saved_whole(lora, kEmbedding);
@@ -258,10 +257,8 @@ std::vector<NamedTensor> tensors_saved(Model& model) {
   return saved;
 }
 
-namespace {
-
-void write_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes,
-                 const MasterValues& values) {
+void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values,
+                int64_t shard_bytes) {
   write_model_config(model.config(), directory, like);
   const std::string dtype = stored_dtype(model);
   const std::vector<TensorToStore> tensors = tensors_to_store(tensors_saved(model), values);
@@ -275,14 +272,8 @@ void write_model(Model& model, const std::string& directory, const std::string& 
   if (!like.empty()) copy_tokenizer_files(like, directory);
 }
 
-}  // namespace
-
 void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
-  write_model(model, directory, like, shard_bytes, nullptr);
-}
-
-void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values) {
-  write_model(model, directory, like, kShardBytes, values);
+  save_model(model, directory, like, MasterValues(), shard_bytes);
 }
 
 }  // namespace ucas

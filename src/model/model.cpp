@@ -101,7 +101,7 @@ std::unique_ptr<Model> Model::base() {
   ModelOptions options = options_;
   options.lora = {};
   options.trained = Trained::none;
-  return model_of(config_, without_adapter(*weights_), options);
+  return make_transformer(config_, without_adapter(*weights_), options);
 }
 
 std::unique_ptr<Model> Model::merged() {

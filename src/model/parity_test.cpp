@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "model/transformer.h"
+#include "support/engine/emulation.h"
 #include "support/engine/model_goldens.h"
 #include "support/temporary_directory.h"
 

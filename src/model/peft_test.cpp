@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "hf/peft.h"
 #include "model/stored.h"
-#include "model/transformer.h"
+#include "support/engine/emulation.h"
 #include "support/engine/model_goldens.h"
 #include "support/temporary_directory.h"
 

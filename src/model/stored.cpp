@@ -4,29 +4,23 @@
 #include <algorithm>
 #include <bit>
 
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 
 namespace ucas {
 
 StoredType stored_type_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return StoredType::f32;
-    case at::kHalf:
-      return StoredType::f16;
-    case at::kBFloat16:
-      return StoredType::bf16;
-    case at::kChar:
-      return StoredType::i8;
-    case at::kByte:
-      return StoredType::u8;
-    default:
-      break;
-  }
-  UCAS_CHECK(false, "a tensor of a type that weight files hold");
-  return StoredType::other;
+  constexpr std::pair<at::ScalarType, StoredType> kTypes[] = {{at::kFloat, StoredType::f32},
+                                                              {at::kHalf, StoredType::f16},
+                                                              {at::kBFloat16, StoredType::bf16},
+                                                              {at::kChar, StoredType::i8},
+                                                              {at::kByte, StoredType::u8}};
+  const auto* found = std::ranges::find(kTypes, tensor.scalar_type(), &std::pair<at::ScalarType, StoredType>::first);
+  UCAS_CHECK(found != std::end(kTypes), "a tensor of a type that weight files hold");
+  return found->second;
 }
 
 std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors, const MasterValues& values) {

@@ -34,7 +34,8 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
 std::vector<NamedTensor> tensors_saved(Model& model);
 
 // save_model() of a model some of whose leaves have no values: bf16 files take the bf16 copies, others ask `values`.
-void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values);
+void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values,
+                int64_t shard_bytes = int64_t{5} << 30);
 
 // f32, f16, bf16, int8 or uint8.
 StoredType stored_type_of(const at::Tensor& tensor);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/model_config.h"
@@ -24,19 +23,13 @@ void warn_of_slow_path(const ModelConfig& config, const ModelOptions& options, a
 }
 
 // What runs where is decided here, and nowhere else.
-Model::Parts parts_of(const ModelConfig& config, const Weights& weights, const ModelOptions& options, Path path) {
+Model::Parts parts_of(const ModelConfig& config, const Weights& weights, const ModelOptions& options) {
   const at::Device device = weights.norm.device();
-  if (path == Path::automatic && device.is_cpu())
-    return {make_native_forward(config, weights, options), make_native_head(weights.head)};
-  const bool kernels = path == Path::automatic && computes_by_hand(config, device, options);
-  if (path == Path::emulated || kernels)
+  if (device.is_cpu()) return {make_native_forward(config, weights, options), make_native_head(weights.head)};
+  if (computes_by_hand(config, device, options))
     return {make_gpu_forward(config, weights, options), make_gpu_head(weights.head)};
-  if (path == Path::automatic) warn_of_slow_path(config, options, device);
+  warn_of_slow_path(config, options, device);
   return {make_aten_forward(config, weights, options), make_aten_head(weights.head)};
-}
-
-std::unique_ptr<Model> view_of(Model& model, Path path) {
-  return make_transformer(model.config(), model.weights(), model.options(), path);
 }
 
 }  // namespace
@@ -49,27 +42,14 @@ std::string slow_path(const ModelConfig& config, const ModelOptions& options, co
   const std::string why = unsuited_for_kernels(config, options);
   return str(config.family->title, " on ", device,
              ": LibTorch's operations and autograd run instead of the GPU kernels (",
-             why.empty() ? "UCAS_GPU_KERNELS=off, or none of this build runs there" : why,
+             why.empty() ? "UCAS_GPU_KERNELS=off, no nvcc when it was built, or none of its kernels runs there" : why,
              "): each sampled token costs ", human_bytes(4.0 * static_cast<double>(config.vocab_size)),
              " of logits copied to the host and a wait for it, and a training keeps what autograd keeps");
 }
 
-std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options, Path path) {
-  return std::make_unique<Model>(
-      config, std::move(weights), options,
-      [path](const ModelConfig& c, const Weights& w, const ModelOptions& o) { return parts_of(c, w, o, path); });
-}
-
-std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options,
-                                        Path path) {
+std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options) {
   weights.refresh();
-  return model_of(config, std::move(weights), options, path);
-}
-
-std::unique_ptr<Model> aten_view(Model& model) { return view_of(model, Path::aten); }
-std::unique_ptr<Model> emulated_view(Model& model) {
-  UCAS_CHECK(suits_kernels(model.config(), model.options()), "GPU kernels need bf16 and supported widths");
-  return view_of(model, Path::emulated);
+  return std::make_unique<Model>(config, std::move(weights), options, parts_of);
 }
 
 bool wants_gradient(const Weights& weights) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/weights.h"
@@ -13,23 +14,13 @@
 
 namespace ucas {
 
-// automatic: what is fastest where the weights lie. emulated: CPU emulation of the GPU kernels, slow.
-enum class Path { automatic, aten, emulated };
-
 // Whether passes read bf16 copies of matrices and add gradients by hand, as all back ends but ATen's do.
 bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options);
 
-std::unique_ptr<Model> model_of(const ModelConfig& config, Weights weights, const ModelOptions& options,
-                                Path path = Path::automatic);
-// The same, once what GEMMs read has been made of the leaves.
-std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {},
-                                        Path path = Path::automatic);
+// Makes what GEMMs read of the leaves first.
+std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
 // What is said where a CUDA device does not run the GPU kernels: why, and what that costs.
 std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device);
-// The same weights behind the ATen path: what the tests compare the native path with.
-std::unique_ptr<Model> aten_view(Model& model);
-// The same weights as a GPU's kernels would read them: what the tests know of a device that is not there. bf16.
-std::unique_ptr<Model> emulated_view(Model& model);
 
 // Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.
 // All follow the diagram of model/backend/block.h. Arguments are checked and counted by the caller (model/model.cpp).
@@ -43,9 +34,12 @@ class Forward {
   virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
   virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
-  virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
-                            std::span<const int64_t> slot, KvCache& cache) = 0;
-  // Its own, if it has one for such sampling; else nullptr, and decode() serves.
+  virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
+                            std::span<const int64_t> /*slot*/, KvCache& /*cache*/) {
+    UCAS_CHECK(false, "this forward decodes by its own decoder");
+    return {};
+  }
+  // Its own, if it has one; else nullptr, and decode() serves.
   virtual std::unique_ptr<Decoder> make_decoder(Head& /*head*/, KvCache& /*cache*/, const SamplingConfig& /*of*/) {
     return nullptr;
   }

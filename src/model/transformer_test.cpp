@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "support/engine/emulation.h"
 #include "support/engine/small_models.h"
 
 namespace ucas {

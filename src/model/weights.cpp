@@ -226,38 +226,18 @@ void make_layer(Allocator& make, const std::string& prefix, const std::vector<Bl
 }  // namespace
 
 at::Tensor& Layer::norm(BlockPart part) {
-  switch (part) {
-    case BlockPart::attention_in:
-      return input_norm;
-    case BlockPart::q_norm:
-      return q_norm;
-    case BlockPart::k_norm:
-      return k_norm;
-    case BlockPart::attention_out:
-      return attention_output_norm;
-    case BlockPart::mlp_in:
-      return mlp_norm;
-    default:
-      UCAS_CHECK(part == BlockPart::mlp_out, "expected a norm of the block");
-      return mlp_output_norm;
-  }
+  return part == BlockPart::attention_in    ? input_norm
+         : part == BlockPart::q_norm        ? q_norm
+         : part == BlockPart::k_norm        ? k_norm
+         : part == BlockPart::attention_out ? attention_output_norm
+         : part == BlockPart::mlp_in        ? mlp_norm
+                                            : mlp_output_norm;
 }
 
 Linear& Layer::linear(BlockPart part) {
-  switch (part) {
-    case BlockPart::query:
-    case BlockPart::key:
-    case BlockPart::value:
-      return qkv;
-    case BlockPart::out:
-      return out;
-    case BlockPart::gate:
-    case BlockPart::up:
-      return gate_up;
-    default:
-      UCAS_CHECK(part == BlockPart::down, "expected a matrix of the block");
-      return down;
-  }
+  if (part == BlockPart::query || part == BlockPart::key || part == BlockPart::value) return qkv;
+  if (part == BlockPart::gate || part == BlockPart::up) return gate_up;
+  return part == BlockPart::out ? out : down;
 }
 
 void Weights::refresh() {

@@ -97,7 +97,7 @@ void check_plan(const MemoryPlan& plan, const TrainConfig& config, const Planned
 
 struct PlanHead {
   std::string title;
-  std::vector<std::string> notes;  // what was taken for granted: the dtype of a GPU, a model's known shape
+  std::vector<std::string> notes;  // what was taken for granted: a model's known shape
 };
 std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
                       const std::vector<Remedy>& remedies);

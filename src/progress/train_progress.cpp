@@ -242,7 +242,7 @@ class Dashboard final : public TrainObserver {
     view_.begin(start, now_seconds());
     before_ = set_log_sink([this](LogLevel level, const std::string& message) {
       std::lock_guard lock(mutex_);
-      block_.print_above(str(level == LogLevel::warning ? "warning: " : "", message), terminal_size(STDERR_FILENO));
+      block_.print_above(str(level != LogLevel::info ? "warning: " : "", message), terminal_size(STDERR_FILENO));
     });
     std::signal(SIGCONT, [](int) { continued = 1; });
     open_ = true;

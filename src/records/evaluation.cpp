@@ -142,7 +142,7 @@ void EvalConfig::fields(Fields& f) {
   f.field("max_tokens", max_tokens, Range{1, 1 << 24}, "maximum response length in tokens, end token included");
   f.field("ks", ks, Range{1, 1 << 16}, "values k of pass@k; values above samples are left out");
   f.field("seed", seed, Range{0, 9e15}, "random seed of sampling and bootstrap");
-  f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache");
+  f.choice("dtype", dtype, kDtypeHelp);
   f.choice("truncated", truncated, "responses cut at max_tokens: grade as usual, or count as wrong", Effect::result,
            kTruncatedGraded);
   f.field("stored_responses", stored_responses, Range{0, 1 << 16}, "sampled responses stored per problem");

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/process/activity.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "model/tensor/stream.h"
 #include "rollout/scheduler.h"
 #include "sampling/engine_room.h"
 
@@ -52,7 +52,7 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
 int64_t room_beside(Model& model) {
   int64_t weights = 0;
   for (const NamedTensor& p : model.parameters()) weights += static_cast<int64_t>(p.tensor.nbytes());
-  return std::max<int64_t>(usable_gpu(memory_of(model.device()).total) - weights, 1);
+  return std::max<int64_t>(usable_gpu(cuda_memory(model.device().index())) - weights, 1);
 }
 
 EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {

@@ -3,18 +3,18 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "hf/peft.h"
+#include "model/tensor/cuda_library.h"
 #include "model/tensor/stream.h"
-#include "model/tensor/variants.h"
 #include "text/stop_texts.h"
 
 namespace ucas {
@@ -43,18 +43,6 @@ std::function<bool(const Episode&)> ends_at(const Tokenizer& tokenizer, const st
 
 namespace {
 
-// As CUDA writes versions, 13000 for 13.0; 0: none. The driver is asked without CUDA's runtime, which a LibTorch for
-// CPUs has not, and which gives up where the driver is older than itself.
-int driver_version() {
-  void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (driver == nullptr) return 0;
-  using Ask = int (*)(int*);
-  const auto ask = reinterpret_cast<Ask>(::dlsym(driver, "cuDriverGetVersion"));
-  int version = 0;
-  if (ask == nullptr || ask(&version) != 0) version = 0;
-  ::dlclose(driver);
-  return version;
-}
 int built_for() {
   const auto& hooks = at::detail::getCUDAHooks();
   return hooks.hasCUDART() ? static_cast<int>(hooks.versionCUDART()) : 0;
@@ -80,8 +68,22 @@ std::string no_cuda_device(int built_for, int driver) {
              ", and it shows no device; look at nvidia-smi and at CUDA_VISIBLE_DEVICES");
 }
 
+std::string cuda_in_words(int built_for, bool kernels, std::optional<bool> nccl) {
+  if (built_for == 0) return "none: this LibTorch is a build for CPUs";
+  const std::string libtorch = str("LibTorch for CUDA ", cuda_version(built_for));
+  if (!kernels) return libtorch + ", no kernels: built without nvcc; GPUs take LibTorch's operations, which are slower";
+  if (!nccl) return libtorch + ", kernels; no GPU is usable here";
+  return libtorch +
+         (*nccl ? ", kernels, NCCL" : ", kernels, no NCCL: built without nccl.h; several GPUs exchange by their hosts");
+}
+
+std::string cuda_in_words() {
+  std::optional<bool> nccl;
+  if (cuda_library() != nullptr) nccl = cuda_symbol("ucas_make_device_group") != nullptr;
+  return cuda_in_words(built_for(), exists(cuda_library_path()), nccl);
+}
+
 at::Device parse_device(const std::string& name) {
-  variants();  // a word of UCAS_TRY that is none is refused before anything is loaded
   if (name == "cpu") return at::kCPU;
   int index = 0;
   if (name.starts_with("cuda:")) {
@@ -97,14 +99,14 @@ at::Device parse_device(const std::string& name) {
   if (index >= there) {
     throw Error(ErrorKind::config, str("device = \"", name, "\": ",
                                        there == 0 ? str("no CUDA device is usable here (",
-                                                        no_cuda_device(built_for(), driver_version()), ")")
+                                                        no_cuda_device(built_for(), cuda_driver_version()), ")")
                                                   : str("there are ", there, " CUDA devices, numbered from 0"),
                                        "; use device = \"cpu\""));
   }
   const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   make_current(device);
   // Sums are f32 in split GEMMs, too: cuBLAS may else add the parts in bf16 (docs/numerics.md).
-  at::globalContext().setAllowBF16ReductionCuBLAS(variants().bf16_reductions);
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return device;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ struct Policy {
 // Why there is no CUDA device, and what to do: from the versions that LibTorch was built for and that the driver
 // serves, as CUDA writes them (13000 for 13.0; 0: none).
 std::string no_cuda_device(int built_for, int driver);
+// What a build can do on GPUs, and what it lacks, for `ucas doctor`: from LibTorch's CUDA (0: none), and whether
+// kernels and NCCL were built (not known where no GPU is usable).
+std::string cuda_in_words(int built_for, bool kernels, std::optional<bool> nccl);
+std::string cuda_in_words();
 // "cpu", "cuda" or "cuda:N", which becomes the current device; refuses one that is not there.
 at::Device parse_device(const std::string& name);
 int64_t visible_cuda_devices();

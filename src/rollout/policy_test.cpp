@@ -40,6 +40,16 @@ TEST(no_cuda_device, names_both_versions_and_what_to_install) {
   EXPECT_NE(no_cuda_device(12060, 13000).find("shows no device"), std::string::npos);
 }
 
+TEST(cuda_in_words, says_what_a_build_lacks) {
+  EXPECT_EQ(cuda_in_words(0, false, {}), "none: this LibTorch is a build for CPUs");
+  EXPECT_EQ(
+      cuda_in_words(13000, false, {}),
+      "LibTorch for CUDA 13.0, no kernels: built without nvcc; GPUs take LibTorch's operations, which are slower");
+  EXPECT_EQ(cuda_in_words(13000, true, {}), "LibTorch for CUDA 13.0, kernels; no GPU is usable here");
+  EXPECT_EQ(cuda_in_words(13000, true, true), "LibTorch for CUDA 13.0, kernels, NCCL");
+  EXPECT_NE(cuda_in_words(13000, true, false).find("no NCCL: built without nccl.h"), std::string::npos);
+}
+
 TEST(cores, are_divided_among_processes_that_share_them) {
   const int64_t all = usable_cores();
   EXPECT_EQ(all, all_cores());

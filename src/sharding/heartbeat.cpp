@@ -25,6 +25,7 @@ constexpr seconds kBeat{1}, kAsked{2};
 constexpr seconds kHeard{3};   // for the others to read why rank 0, which may have the store, ends
 constexpr seconds kOwnEnd{3};  // for a rank that meets the loss of another one in its next call
 constexpr int64_t kSlow = 6;   // of the patience: others have waited so long for a rank when it is named
+const std::string kAnother = "another rank is lost: ";
 constexpr const char *kLost = "lost", *kReadBy = "lost-read", *kLeft = "done";
 
 // The call that a rank is in, as its beats say.
@@ -79,6 +80,11 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     place_ = {number, printable(what, 60)};
   }
 
+  void watch(std::function<std::string()> hangs) {
+    const std::lock_guard lock(guard_);
+    hangs_ = std::move(hangs);
+  }
+
   std::string reason() {
     std::unique_lock lock(guard_);
     const int64_t asked = ++asked_;
@@ -105,7 +111,12 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
         const int64_t asked = asked_;
         const std::string failure = told_ ? "" : own_failure_;
         const Place place = place_;
+        const std::function<std::string()> hangs = hangs_;
         lock.unlock();
+        if (const std::string text = hangs ? hangs() : ""; !text.empty()) {
+          tell_others(str("rank ", rank_, ": ", text));
+          end_with(text);
+        }
         std::string missing;
         if (!failure.empty()) {
           tell_others(failure);
@@ -228,7 +239,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     std::thread([self = shared_from_this()] {  // unless its next call ends this rank first
       std::unique_lock lock(self->guard_);
       const auto ends = [&] { return self->stopping_ || !self->own_failure_.empty(); };
-      if (!self->wake_.wait_for(lock, kOwnEnd, ends)) self->end_with(self->lost_);
+      if (!self->wake_.wait_for(lock, kOwnEnd, ends)) self->end_with(kAnother + self->lost_);
     })
         .detach();
   }
@@ -242,18 +253,18 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       if (now - before > 3 * kBeat) seen_ = now;  // this process stood still
       before = now;
       if (patience_.count() > 0 && now - seen_ > patience_ + kBeat) {
-        end_with(str("rank 0: nothing was heard of it for ", patience_.count(), " s"));
+        end_with(str(kAnother, "rank 0: nothing was heard of it for ", patience_.count(), " s"));
       }
     }
     // Rank 0 has ended. The call that this rank is in may wait for yet another one.
     if (stopping_ || patience_.count() == 0) return;
     if (wake_.wait_for(lock, patience_, [this] { return stopping_ || !own_failure_.empty(); })) return;
-    end_with(lost_.empty() ? "rank 0: its store is gone" : lost_);
+    end_with(kAnother + (lost_.empty() ? "rank 0: its store is gone" : lost_));
   }
 
-  [[noreturn]] void end_with(const std::string& lost) const {
-    const std::string line = str("ucas: error[", word_of(ErrorKind::ranks), "]: rank ", rank_, " of ", size_,
-                                 ": another rank is lost: ", lost, "\n");
+  [[noreturn]] void end_with(const std::string& why) const {
+    const std::string line =
+        str("ucas: error[", word_of(ErrorKind::ranks), "]: rank ", rank_, " of ", size_, ": ", why, "\n");
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(kNumeric);
     ::_exit(kNumeric);
   }
@@ -272,6 +283,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
   int64_t asked_ = 0, answered_ = 0;
   std::string own_failure_, lost_, missing_;
   Place place_;
+  std::function<std::string()> hangs_;
   Clock::time_point seen_ = Clock::now();  // when the store answered
 };
 
@@ -284,6 +296,23 @@ Heartbeat::~Heartbeat() { beating_->stop(std::uncaught_exceptions() == 0); }
 
 void Heartbeat::tell_failure(const std::string& text) { beating_->tell(text); }
 void Heartbeat::begins(int64_t number, const char* what) { beating_->begins(number, what); }
+void Heartbeat::watch(std::function<std::string()> hangs) { beating_->watch(std::move(hangs)); }
 std::string Heartbeat::reason() { return beating_->reason(); }
+
+void DeviceCalls::add(int64_t number, const char* what, c10::intrusive_ptr<c10d::Work> work) {
+  const std::lock_guard lock(guard_);
+  while (!calls_.empty() && calls_.front().work->isCompleted()) calls_.pop_front();
+  calls_.push_back({number, what, std::move(work), Clock::now()});
+}
+
+std::string DeviceCalls::overdue() {
+  const std::lock_guard lock(guard_);
+  while (!calls_.empty() && calls_.front().work->isCompleted()) calls_.pop_front();
+  if (calls_.empty() || Clock::now() - calls_.front().since < patience_) return "";
+  return str("call ", calls_.front().number, ", ", calls_.front().what, ": all ranks began it, and after ",
+             patience_.count(),
+             " s it is not over on this GPU; look at NCCL_DEBUG=INFO, the links (nvidia-smi, dmesg: ",
+             "Xid) and the network's interface (NCCL_SOCKET_IFNAME)");
+}
 
 }  // namespace ucas

@@ -7,10 +7,14 @@
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace ucas {
@@ -30,6 +34,9 @@ class Heartbeat {
   void tell_failure(const std::string& text);
   // Where this rank is: it begins call `number`, `what`. Costs no call.
   void begins(int64_t number, const char* what);
+  // Asked once a second, from another thread: what hangs, in words, "" while nothing does. Then this process tells the
+  // others, says so and ends with 70: it waits for its device, where no error would reach it.
+  void watch(std::function<std::string()> hangs);
   // Why a call can have failed: "another rank ended: rank 1: TEXT", "not in this call: rank 2, ..", or "". Asks the
   // store, for two seconds at most.
   std::string reason();
@@ -37,6 +44,26 @@ class Heartbeat {
  private:
   class Beating;
   const std::shared_ptr<Beating> beating_;  // with the threads, which may outlive this where the store is silent
+};
+
+// Calls of ranks that a device has been given. All ranks begin a call together, so one that is not over after
+// `patience` hangs in the device or between devices, and no rank can be named for it. Threads: any.
+class DeviceCalls {
+ public:
+  explicit DeviceCalls(std::chrono::seconds patience) : patience_(patience) {}
+  void add(int64_t number, const char* what, c10::intrusive_ptr<c10d::Work> work);
+  std::string overdue();  // the first such call in words; "" for none
+
+ private:
+  struct Call {
+    int64_t number;
+    std::string what;
+    c10::intrusive_ptr<c10d::Work> work;
+    std::chrono::steady_clock::time_point since;
+  };
+  const std::chrono::seconds patience_;
+  std::mutex guard_;
+  std::deque<Call> calls_;
 };
 
 }  // namespace ucas

@@ -2,18 +2,22 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <unistd.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "model/tensor/cuda_library.h"
 #include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
@@ -28,6 +32,9 @@ constexpr int64_t kSmall = 1 << 20;                // elements
 constexpr int64_t kUnderWay = int64_t{256} << 20;  // bytes that several roots send at once
 constexpr int64_t kCallsAtOnce = 4;                // of them, by threads of Gloo
 constexpr std::chrono::minutes kPatience{30};      // for the slowest rank: a step's sampling may be uneven
+// For what a device was given: no kernel of NCCL waits for a slow rank, as all begin a call together. The line comes
+// before NCCL's own watchdog, which ends the process by a signal.
+constexpr std::chrono::seconds kDevicePatience{180}, kDeviceSaid{150};
 
 enum class Kind : int64_t { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
 
@@ -94,6 +101,15 @@ class GlooRanks final : public Ranks {
       open_group(met.address);
     });
   }
+  // NCCL's group is ended where all is well. Else its destructor could wait for ever in a call that another rank left.
+  ~GlooRanks() override {
+    if (device_group_ && std::uncaught_exceptions() == 0) {
+      device_group_->shutdown();
+    } else if (device_group_) {
+      static_cast<void>(device_group_.release());
+      ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
+    }
+  }
   GlooRanks(const GlooRanks&) = delete;
   GlooRanks& operator=(const GlooRanks&) = delete;
 
@@ -118,8 +134,9 @@ class GlooRanks final : public Ranks {
 
   void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
     begin(Kind::all_reduce, what, bytes_in(tensors));
-    each_large(tensors,
-               [&](std::vector<at::Tensor>& one) { called(what, [&] { group_of(one).allreduce(one)->wait(); }); });
+    each_large(tensors, [&](std::vector<at::Tensor>& one) {
+      called(what, [&] { noted(what, one[0], group_of(one).allreduce(one))->wait(); });
+    });
   }
 
   void reduce(const char* what, OfRanks to) override {
@@ -186,7 +203,9 @@ class GlooRanks final : public Ranks {
     }
     bytes_ += static_cast<int64_t>(out.nbytes());
     at::Tensor carried_out = carried(out), carried_in = carried(in);
-    called(what, [&] { group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent)->wait(); });
+    called(what, [&] {
+      noted(what, carried_out, group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent))->wait();
+    });
     if (!carried_in.is_same(in)) in.copy_(carried_in);
     at = 0;
     for (size_t r = 0; r < n; ++r) {
@@ -268,7 +287,7 @@ class GlooRanks final : public Ranks {
         more = true;
         Load& load = under_way.emplace_back(std::move(loads[root][i]));
         take_up(load);
-        called(what, [&] { load.work = start(load.one, static_cast<int64_t>(root)); });
+        called(what, [&] { load.work = noted(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
         bytes += static_cast<int64_t>(load.one[0].nbytes());
         while (bytes > kUnderWay) land();
       }
@@ -282,13 +301,37 @@ class GlooRanks final : public Ranks {
     if (!asked_for_device_) {
       asked_for_device_ = true;
       called("joining the other ranks' devices", [&] {
-        const auto make = reinterpret_cast<MakeDeviceGroup>(cuda_symbol(kMakeDeviceGroup));
-        if (make != nullptr) {
-          make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kPatience);
-        }
+        const char* wanted = std::getenv("UCAS_NCCL");  // off: by the host, as where NCCL cannot go
+        const bool off = wanted != nullptr && std::string_view(wanted) == "off";
+        const auto make = reinterpret_cast<MakeDeviceGroup>(off ? nullptr : cuda_symbol(kMakeDeviceGroup));
+        agree_on_nccl(make != nullptr);
+        if (make == nullptr) return;
+        make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
+        heartbeat_->watch([calls = device_calls_] { return calls->overdue(); });
       });
     }
     return device_group_ ? tensor : tensor.cpu();
+  }
+  // All are in the same call, with a tensor of a device each.
+  void agree_on_nccl(bool here) {
+    std::vector<std::string> with, without;
+    for (const at::Tensor& part : all_of("asking for NCCL", tensor_of(&here, sizeof here)))
+      (*static_cast<const bool*>(part.const_data_ptr()) ? with : without).push_back(str(with.size() + without.size()));
+    if (!with.empty() && !without.empty()) {
+      throw Error(ErrorKind::ranks,
+                  str("ranks ", join(with, ", "), " exchange by NCCL, and ranks ", join(without, ", "),
+                      " have none (built without nccl.h, or UCAS_NCCL=off); use one build and environment on all"));
+    }
+    if (!here && leads()) {
+      warn(
+          "no NCCL (nccl.h was not beside torch at configure, or UCAS_NCCL=off): what GPUs exchange goes through their "
+          "hosts, many times slower");
+    }
+  }
+  // What a device was given is looked after until it is over.
+  c10::intrusive_ptr<c10d::Work> noted(const char* what, const at::Tensor& of, c10::intrusive_ptr<c10d::Work> work) {
+    if (!of.is_cpu()) device_calls_->add(calls_, what, work);
+    return work;
   }
   c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
     return tensors[0].is_cpu() ? *group_ : *device_group_;
@@ -350,6 +393,7 @@ class GlooRanks final : public Ranks {
   c10::intrusive_ptr<c10d::Backend> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
+  const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
   const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
 };

@@ -4,9 +4,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
@@ -17,6 +20,8 @@
 #include "model/transformer.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
+#include "sharding/heartbeat.h"
+#include "support/engine/gpu_views.h"
 #include "support/engine/process_ranks.h"
 #include "train/optimizer/optimizer.h"
 #include "train/update/config.h"
@@ -442,6 +447,65 @@ TEST(ranks, processes_that_are_not_of_one_run_are_refused_on_all) {
   }
   said = in_processes(3, [&](int64_t rank) { return std::pair(std::min<int64_t>(rank, 1), int64_t{3}); }, nothing);
   for (const std::string& text : said) EXPECT_EQ(text.find("threw: two processes have RANK=1: "), 0) << text;
+}
+
+class DeviceWork final : public c10d::Work {
+ public:
+  bool isCompleted() override { return over; }
+  bool over = false;
+};
+
+TEST(ranks, the_first_call_that_a_device_does_not_end_is_named) {
+  DeviceCalls calls(std::chrono::seconds(0)), patient(std::chrono::hours(1));
+  EXPECT_EQ(calls.overdue(), "");
+  const auto first = c10::make_intrusive<DeviceWork>(), second = c10::make_intrusive<DeviceWork>();
+  for (DeviceCalls* one : {&calls, &patient}) {
+    one->add(7, "summing gradients", first);
+    one->add(9, "handing out parameters", second);
+  }
+  EXPECT_EQ(calls.overdue().find("call 7, summing gradients: all ranks began it"), 0U) << calls.overdue();
+  EXPECT_EQ(patient.overdue(), "");
+  first->over = true;
+  EXPECT_EQ(calls.overdue().find("call 9, handing out parameters"), 0U) << calls.overdue();
+  second->over = true;
+  EXPECT_EQ(calls.overdue(), "");
+}
+
+// Its own thread waits in the device for ever.
+TEST(ranks, a_process_whose_device_hangs_ends_with_the_name_of_the_call) {
+  const auto hangs = [] {
+    Heartbeat heartbeat(c10::make_intrusive<c10d::HashStore>(), 0, 2, std::chrono::hours(1));
+    heartbeat.watch([] { return std::string("call 7, summing gradients: it hangs"); });
+    ::pause();
+  };
+  EXPECT_EXIT(hangs(), ::testing::ExitedWithCode(kNumeric), "rank 0 of 2: call 7, summing gradients: it hangs");
+}
+
+// Every call of a group of one, on the host and, where there is a GPU, by NCCL: what it gives is what is there.
+TEST(ranks, one_rank_makes_every_call_on_every_device) {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (testing::has_cuda()) devices.emplace_back(at::kCUDA, 0);
+  for (const at::Device device : devices) {
+    const Listener store = listen_on_loopback(0);
+    ::setenv("UCAS_STORE_FD", str(store.fd).c_str(), 1);
+    const std::unique_ptr<Ranks> one = make_gloo_ranks(0, 1, "127.0.0.1", store.port);
+    ::unsetenv("UCAS_STORE_FD");
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor x = at::arange(1000, at::TensorOptions().dtype(type).device(device)),
+                       large = at::ones({1 << 21}, x.options());
+      const std::vector<std::vector<at::Tensor>> lists = {{x, large}};
+      const at::Tensor before = x.clone();
+      one->all_reduce("all-reduce", lists[0]);
+      one->reduce("reduce", lists);
+      one->broadcast("broadcast", lists);
+      EXPECT_TRUE(x.equal(before) && large.eq(1).all().item<bool>()) << device.str();
+      if (type != at::kFloat) continue;
+      const at::Tensor sum = at::ones_like(x);
+      one->add_in_order("all-to-all", std::vector<std::vector<at::Tensor>>{{x}}, {{sum}}, 1);
+      EXPECT_TRUE(sum.equal(before + 1)) << device.str();
+    }
+    one->barrier("the end");
+  }
 }
 
 TEST(ranks, alone_nothing_is_exchanged) {

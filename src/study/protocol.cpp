@@ -110,7 +110,8 @@ std::string verdict(const StudyTable& table, const std::vector<Contrast>& agains
   if (first.bounded() && std::max(-first.low, first.high) < decision.effect) {
     return str("no effect of ", number_text(decision.effect, true), " points in ", table.compare[0].text());
   }
-  return below ? str("does not help by ", number_text(decision.not_by, true), " points") : "undecided";
+  return below && decision.not_by > 0 ? str("does not help by ", number_text(decision.not_by, true), " points")
+                                      : "undecided";
 }
 
 }  // namespace

@@ -145,8 +145,9 @@ refused("--ranks 0: expected a whole number from 1 to 256", "--ranks", "0")
 refused("--ranks two: expected a whole number", "--ranks=two")
 refused("a value is missing", "--ranks")
 refused("give one", "--ranks", "2", "--gpus", "all")
-refused("no NVIDIA GPU is visible", "--gpus", "all", CUDA_VISIBLE_DEVICES="")
-refused("--gpus 3: expected a whole number from 1 to 2", "--gpus", "3", CUDA_VISIBLE_DEVICES="0,1")
+DRIVER = {"LD_LIBRARY_PATH": os.path.join(os.path.dirname(UCAS), "fake-driver")}  # what it says counts, not what /proc lists
+refused("no NVIDIA GPU is visible", "--gpus", "all", FAKE_CUDA_DEVICES="0", **DRIVER)
+refused("--gpus 3: expected a whole number from 1 to 2", "--gpus", "3", FAKE_CUDA_DEVICES="2", **DRIVER)
 refused("RANK or WORLD_SIZE is set", "--ranks", "2", RANK="0", WORLD_SIZE="2")
 refused("update.lr_", "--ranks", "2", "--update.lr_", "1")  # the ranks agree on it
 clean()

@@ -24,7 +24,7 @@ def completed(*words):
 
 
 check(completed("ucas", "exp") == ["explain", "export"], "commands are completed")
-check(completed("ucas", "train", "--dtype", "") == ["f32", "bf16"], "the words of an option")
+check(completed("ucas", "train", "--dtype", "") == ["f32", "bf16", "auto"], "the words of an option")
 check(completed("ucas", "train", "--optimizer.w") == ["--optimizer.weight_decay", "--optimizer.warmup_steps", "--optimizer.warmup_from_zero"], "options")
 check("dapo-tiny" in completed("ucas", "explain", "dapo-t"), "configs")
 with open(path("share", "man", "man1", "ucas-train.1")) as file:

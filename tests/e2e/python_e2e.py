@@ -134,7 +134,7 @@ def rewards(test):
     test.say("None leaves a response out of its group", len(means) == 2 and all(abs(mean - 2 / 3) < 1e-6 for mean in means)
              and "no score (None) for 2 responses: left out of their groups" in done.stderr, done)
     done = test.train("nearly-none", "--reward.python", "own.py:nearly_none")
-    still = [row["critic/advantages/max"] for row in test.steps("nearly-none")[-2:]] if done.returncode == 0 else []
+    still = [row.get("critic/advantages/max", 0) for row in test.steps("nearly-none")[-2:]] if done.returncode == 0 else []
     test.say("a group of which one is left does not learn", still == [0, 0], done)
     done = test.train("absent", "--reward.python", "own.py:absent")
     test.say("a function that is not there is named", done.returncode == 2 and "own.py has no function absent; it has trl, verl" in done.stderr, done)
@@ -170,7 +170,7 @@ def published(test):
     with open(os.path.join(test.scratch, "published.py"), "w") as file:
         file.write(PUBLISHED)
     with open(os.path.join(test.scratch, "chats-and-columns.jsonl"), "w") as file:
-        file.writelines(json.dumps({"prompt": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": f"{i}?"}], "answer": str(i % 4),
+        file.writelines(json.dumps({"prompt": [{"role": "user", "content": f"{i}?"}], "answer": str(i % 4),
                                     "solution": f"${i % 4}$" if i else "no formula"}) + "\n" for i in range(4))
     with open(os.path.join(test.scratch, "countdown.jsonl"), "w") as file:
         file.writelines(json.dumps({"data_source": "countdown", "prompt": [{"role": "user", "content": f"{i}?"}],

@@ -1,5 +1,6 @@
 #include "base/process/machine.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -42,7 +43,34 @@ std::vector<std::string> control_groups() {
   return folders;
 }
 
+// Calls a function of the driver by its name: 0 says that it did. Loaded once, and kept.
+template <class... Arguments>
+bool ask_driver(const char* name, Arguments... arguments) {
+  static void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) return false;
+  const auto function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(driver, name));
+  return function != nullptr && function(arguments...) == 0;
+}
+
 }  // namespace
+
+int cuda_driver_version() {
+  int version = 0;
+  return ask_driver("cuDriverGetVersion", &version) ? version : 0;
+}
+
+int64_t cuda_devices() {
+  int count = 0;
+  return ask_driver("cuInit", 0U) && ask_driver("cuDeviceGetCount", &count) ? count : 0;
+}
+
+int64_t cuda_memory(int64_t device) {
+  int handle = 0;
+  size_t bytes = 0;
+  const bool known = ask_driver("cuInit", 0U) && ask_driver("cuDeviceGet", &handle, static_cast<int>(device)) &&
+                     ask_driver("cuDeviceTotalMem_v2", &bytes, handle);
+  return known ? static_cast<int64_t>(bytes) : 0;
+}
 
 std::string kernel_table(const char* path, std::string_view key) {
   std::ifstream table(path);

@@ -17,6 +17,12 @@ struct MachineMemory {   // bytes; 0: not known
 };
 MachineMemory machine_memory();
 
+// What the NVIDIA driver says, asked by libcuda.so.1 itself: it is there where CUDA's runtime is not, and makes no
+// context. 0 where there is no driver. Devices are those that CUDA_VISIBLE_DEVICES leaves, from 0.
+int cuda_driver_version();  // as CUDA writes versions, 13000 for 13.0
+int64_t cuda_devices();
+int64_t cuda_memory(int64_t device);  // bytes in all
+
 // Of so many processes this is one that run on the same cores: each takes its share. 1 at first.
 void share_cores(int64_t processes);
 int64_t usable_cores();  // this one's share, 1 at least

@@ -39,7 +39,7 @@ void to_stderr(const std::string& text) {
 void default_sink(LogLevel level, const std::string& message) {
   std::string line = progress_line_open ? "\r\033[K" : "";
   progress_line_open = false;
-  to_stderr(str(line, level == LogLevel::warning ? "warning: " : "", message, "\n"));
+  to_stderr(str(line, level != LogLevel::info ? "warning: " : "", message, "\n"));
 }
 
 LogSink& sink() {
@@ -66,6 +66,12 @@ void warn(const std::string& message) {
   std::string safe = without_controls(message);
   std::lock_guard lock(mutex());
   sink()(LogLevel::warning, safe);
+}
+
+void warn_here(const std::string& message) {
+  std::string safe = without_controls(message);
+  std::lock_guard lock(mutex());
+  sink()(LogLevel::own, safe);
 }
 
 LogSink set_log_sink(LogSink next) {

@@ -9,12 +9,13 @@
 
 namespace ucas {
 
-enum class LogLevel { info, warning };
+enum class LogLevel { info, warning, own };  // own: a warning of this process alone, whatever the others meet
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
-void log(const std::string& message);   // one line, no trailing newline
-void warn(const std::string& message);  // the same, marked "warning:"
-LogSink set_log_sink(LogSink sink);     // returns the one before
+void log(const std::string& message);        // one line, no trailing newline
+void warn(const std::string& message);       // the same, marked "warning:"
+void warn_here(const std::string& message);  // a warning of the machine that this rank runs on: each rank says its own
+LogSink set_log_sink(LogSink sink);          // returns the one before
 
 // To standard output, as it is. A failure does not end the work that is under way (its files are worth having); what
 // comes after is dropped, and finish_output() tells. A reader that left the pipe (`| head`) is no failure. Returns

@@ -28,8 +28,8 @@ struct PlanOptions {
             "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
     f.field("gpu", gpu,
-            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
-            "rtx4090, rtx5090, or cpu; empty = cpu, this machine");
+            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3060, "
+            "rtx3070, rtx4070, rtx4080, rtx5080, rtx3090, rtx4090, rtx5090, or cpu; empty = cpu, this machine");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("link", link,
             "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a "
@@ -88,24 +88,19 @@ int run_plan(const Words& words) {
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  const bool on_gpu = !options.gpu.empty() && options.gpu != "cpu";
+  if (on_gpu) settings.push_back({"device", std::string("cuda"), str("--gpu ", options.gpu)});
   TrainConfig config = make_train_config(settings);
   if (!options.shape.empty() && !line.positionals.empty() &&
       std::ranges::find(line.settings, "model", &Setting::key) == line.settings.end()) {
     config.model.clear();  // the file's, of which another is planned
   }
   config.validate_settings();
-  const bool on_gpu = !options.gpu.empty() && options.gpu != "cpu";
   if (config.device != "cpu" && !on_gpu) {
     throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
                                             ": --gpu NAME says which GPU to plan for; without it leave device out"));
   }
   PlanHead head;
-  if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
-    config.dtype = Dtype::bf16;
-    head.notes.emplace_back(
-        "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
-        "takes f32), or plan with --dtype f32");
-  }
   Device device = on_gpu ? gpu_named(options.gpu, config.dtype) : here_device(config.dtype, config.threads);
   set_link(device, options.link, options.gpus);
   PlannedModels models = models_of_plan(config, options, head);

@@ -206,10 +206,12 @@ int run_demo(const Words& words) {
   if (!which.model.empty()) {
     PretrainedDemoConfig config;
     ucas::apply(config, line.settings);
+    config.dtype = decided(config.dtype, config.device);
     return make_pretrained_demo(config, progress)->run();
   }
   DemoConfig config;
   ucas::apply(config, line.settings);
+  config.dtype = decided(config.dtype, config.device);
   return EmbeddedDemo(config, progress).run();
 }
 

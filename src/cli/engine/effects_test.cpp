@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "cli/engine/speaking.h"
 #include "compare/groups.h"
 #include "config/config_file.h"
 #include "explain/explain.h"
@@ -168,6 +169,16 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
     EXPECT_EQ(static_cast<int>(field.effect), static_cast<int>(at == expected.end() ? Effect::result : at->second))
         << field.key;
   }
+}
+
+// Rank 0 speaks for all, but of the machine that a rank runs on that rank alone knows.
+TEST(speaking, a_rank_that_is_muted_says_what_its_own_machine_lacks) {
+  std::string heard;
+  const LogSink sink = muted([&](LogLevel, const std::string& line) { heard += line + "|"; }, 5);
+  sink(LogLevel::info, "all say this");
+  sink(LogLevel::warning, "and this");
+  sink(LogLevel::own, "no kernel runs here");
+  EXPECT_EQ(heard, "rank 5: no kernel runs here|");
 }
 
 }  // namespace

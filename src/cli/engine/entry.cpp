@@ -57,6 +57,7 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
   rows->emplace_back("torch_cpu", at::get_cpu_capability());
   rows->emplace_back("bf16", ucas::kernels::bf16_gemm().reason);
   rows->emplace_back("rows", ucas::check_rows());
+  rows->emplace_back("cuda", ucas::cuda_in_words());
   rows->emplace_back("cuda_devices", cuda ? ucas::str(at::detail::getCUDAHooks().deviceCount()) : std::string("0"));
 }
 

@@ -251,6 +251,7 @@ EvaluateWords read_evaluate_words(const Words& words) {
   line.settings = with_settings_of_runs(asked.of_runs, line.settings);
   options = EvaluateOptions{};
   ucas::apply(options, line.settings);
+  options.eval.dtype = decided(options.eval.dtype, options.machine.device);
   resolve_hub_names(options);
   const bool all_given =
       std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });

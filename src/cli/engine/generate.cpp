@@ -14,6 +14,7 @@
 #include "hf/peft.h"
 #include "rollout/engine.h"
 #include "sharding/ranks.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 
@@ -138,6 +139,7 @@ GenerateWork read_generate_work(const Words& words) {
                                       ": unexpected word; expected one MODEL, and the prompt after --prompt"));
   }
   if (!line.positionals.empty()) options.model = line.positionals[0];
+  options.dtype = decided(options.dtype, options.machine.device);
   options.validate();
   resolve_hub_names(options);
   use_threads(options.machine.threads);
@@ -154,6 +156,7 @@ GenerateWork read_generate_work(const Words& words) {
   }
   work.policy = std::make_shared<const Policy>(
       open_policy(options.model, parse_device(options.machine.device), inference(options.dtype)));
+  require_sound_gpu(*work.policy->model);
   work.questions = encode_questions(problems, prompt_template, *work.policy, options.stop, options.sampling.max_tokens);
   return work;
 }

@@ -19,6 +19,7 @@
 #include "rollout/policy.h"
 #include "sharding/ranks.h"
 #include "text/stop_texts.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 
@@ -146,6 +147,7 @@ ScoreWork read_score_work(const Words& words) {
   ScoreWork work;
   ScoreOptions& options = work.options;
   ucas::apply(options, line.settings);
+  options.dtype = decided(options.dtype, options.machine.device);
   if (line.positionals.size() != (options.model.empty() ? 2 : 1)) {
     throw Error(ErrorKind::usage, "expected MODEL and one FILE.jsonl of rows to score; see `ucas score --help`");
   }
@@ -154,6 +156,7 @@ ScoreWork read_score_work(const Words& words) {
   resolve_hub_names(options);
   use_threads(options.machine.threads);
   work.policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
+  require_sound_gpu(*work.policy->model);
   work.rows = read_rows(work.file, *work.policy);
   return work;
 }

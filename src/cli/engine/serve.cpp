@@ -17,6 +17,7 @@
 #include "rollout/policy.h"
 #include "serve/api.h"
 #include "serve/service.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 
@@ -49,6 +50,7 @@ int run_serve(const Words& words) {
   const std::string &asked = line.positionals[0], directory = checkpoint_directory(asked);
   ServeOptions options;
   ucas::apply(options, line.settings);
+  options.dtype = decided(options.dtype, options.machine.device);
   ServedAs as{.name = options.served_model.empty() ? own_name(asked) : options.served_model, .key = asked_key()};
   const std::string tokenizer = directory_with(directory, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "");
@@ -59,6 +61,7 @@ int run_serve(const Words& words) {
   if (!chosen.empty() && chosen != "none") as.prompt_template = load_template(chosen, tokenizer);
   use_threads(options.machine.threads);
   const Policy policy = open_policy(directory, parse_device(options.machine.device), inference(options.dtype));
+  require_sound_gpu(*policy.model);
   const ModelConfig& model = policy.model->config();
   as.tokenizer = &policy.tokenizer;
   as.vocab = model.vocab_size;

@@ -43,6 +43,7 @@ SftOptions read_options(const CommandLine& line) {
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   SftOptions options;
   ucas::apply(options, settings);
+  options.dtype = decided(options.dtype, options.device);
   options.validate();
   resolve_hub_names(options);
   for (const Setting& setting : settings) {

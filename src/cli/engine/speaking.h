@@ -1,10 +1,11 @@
-// Of several ranks rank 0 speaks for all. What ends all of them alike it says, too; what ends another one alone is said
-// by that one, with its number.
+// Of several ranks rank 0 speaks for all. What ends all of them alike it says, too; what ends another one alone, or is
+// of its machine alone (warn_here), is said by that one, with its number.
 #pragma once
 
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,6 +24,13 @@ inline std::string as_said_by(int64_t rank, const std::string& message) {
   return join(lines, "\n");
 }
 
+// What a rank that does not speak says all the same: what its own machine alone has to say.
+inline LogSink muted(LogSink before, int64_t rank) {
+  return [before = std::move(before), rank](LogLevel level, const std::string& line) {
+    if (level == LogLevel::own) before(level, as_said_by(rank, line));
+  };
+}
+
 // Opens the ranks and gives them to `work`.
 template <class Work>
 int speaking_once(Work work) {
@@ -30,7 +38,10 @@ int speaking_once(Work work) {
   LogSink before;
   std::shared_ptr<Ranks> ranks;
   const auto mute = [&] {
-    if (rank > 0) before = set_log_sink([](LogLevel, const std::string&) {});
+    if (rank == 0) return;
+    const LogSink now = set_log_sink(nullptr);
+    if (!before) before = now;
+    set_log_sink(muted(before, rank));
   };
   try {
     ranks = open_ranks();

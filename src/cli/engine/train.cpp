@@ -1,3 +1,5 @@
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -34,7 +36,15 @@ std::string command_text(const Words& words) {
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {
-  const int code = Trainer(training).run(observer);
+  const int code = [&] {
+    try {
+      return Trainer(training).run(observer);
+    } catch (const c10::OutOfMemoryError& error) {
+      const std::string text = error.what_without_backtrace();
+      throw Error(ErrorKind::memory,
+                  out_of_memory_words(training.plan, training.config, text.substr(0, text.find('\n'))), kNumeric);
+    }
+  }();
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
   log(str("the model is ", model, "; next, for example:"));

@@ -21,7 +21,7 @@ struct DemoOptions {
   int64_t test_problems = 256;
   int64_t test_samples = 64;
   std::string device = "cpu";
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::automatic;
   int64_t threads = 0;
 
  protected:
@@ -35,7 +35,7 @@ struct DemoOptions {
     f.field("test_problems", test_problems, Range{1, 100000}, "held-out problems");
     f.field("test_samples", test_samples, Range{1, 4096}, "samples per held-out problem for mean@k and pass@k");
     f.field("device", device, "device to run on: cpu, cuda or cuda:N");
-    f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache; the GPU kernels need bf16");
+    f.choice("dtype", dtype, kDtypeHelp);
     f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
   }
 };

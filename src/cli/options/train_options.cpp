@@ -56,7 +56,7 @@ void SftOptions::fields(Fields& f) {
           "directory with tokenizer.json; empty = the model's directory");
   f.field("out", out, "directory to create; must not exist");
   f.field("device", device, "device to train on: cpu, cuda or cuda:N");
-  f.choice("dtype", dtype, "dtype of matmuls and activations; sums, master weights and moments are always f32");
+  f.choice("dtype", dtype, kDtypeHelp);
   f.choice("recompute", recompute,
            "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
            "memory, bit-identical");

@@ -27,7 +27,7 @@ struct ModelShape : ModelConfig {  // for --init
 struct SftOptions {
   std::string model, init, tokenizer, out;
   std::string device = "cpu";
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::automatic;
   Recompute recompute = Recompute::none;
   LoraConfig lora;
   int64_t threads = 0;

@@ -25,6 +25,7 @@
 #include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
+#include "train/update/self_check.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -36,7 +37,10 @@ class LazyEngine final : public Rollouter {
  public:
   LazyEngine(std::string directory, const EvaluationPlan& plan) : directory_(std::move(directory)), plan_(plan) {}
   Model& model() {
-    if (!model_) model_ = load_model(directory_, parse_device(plan_.device), inference(plan_.config.dtype));
+    if (!model_) {
+      model_ = load_model(directory_, parse_device(plan_.device), inference(plan_.config.dtype));
+      require_sound_gpu(*model_);
+    }
     return *model_;
   }
   std::vector<Episode> run(const RolloutRequest& request) override {

@@ -47,8 +47,8 @@ class LpReg final : public GroupRelative {
     f.field("min_p", min_p_, Range{1e-6, 1},
             "minimum old probability of a protected token, as a fraction of the most probable token's");
     f.field("share_wrong", share_wrong_, Range{0, 1},
-            "fraction of all tokens (released: of those of negative advantage), the least likely ones, of which those "
-            "of negative advantage are under the KL");
+            "fraction of the tokens, the least likely ones, of which wrong ones are under the KL: of all tokens, or of "
+            "the wrong ones alone (released)");
     f.field("coef", coef_, Range{0, 1e6}, "weight of the KL to the min-p distribution");
     scope_field(f, scope_);
     GroupRelative::fields(f);

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 
-#include "model/tensor/variants.h"
-
 namespace ucas {
 
 namespace {
@@ -19,29 +17,6 @@ at::Tensor lowered(const at::Tensor& x, const at::Tensor& a_compute) {
   at::Tensor low = at::empty({x.size(0), a_compute.size(0)}, x.options());
   gemm(x, a_compute, low);
   return low;
-}
-
-// The gradients of parts that lie side by side, as one [out, in]: made so where there is none yet. Undefined where they
-// lie elsewhere (update.shard gives each a place of its own), or are not all wanted.
-at::Tensor joined_gradient(const std::vector<Linear::Part>& parts) {
-  if (parts.size() < 2) return {};
-  int64_t count = 0;
-  bool none = true, adjacent = true;
-  const at::Tensor first = parts[0].weight.grad();
-  for (const Linear::Part& p : parts) {
-    if (!p.weight.requires_grad() || p.first != count) return {};
-    const at::Tensor gradient = p.weight.grad();
-    none = none && !gradient.defined();
-    adjacent = adjacent && gradient.defined() && gradient.is_contiguous() &&
-               gradient.storage().is_alias_of(first.storage()) &&
-               gradient.storage_offset() == first.storage_offset() + count * gradient.size(1);
-    count += p.count;
-  }
-  if (adjacent) return first.as_strided({count, first.size(1)}, {first.size(1), 1});
-  if (!none) return {};
-  const at::Tensor whole = at::zeros({count, parts[0].weight.size(1)}, parts[0].weight.detach().options());
-  for (const Linear::Part& p : parts) p.weight.mutable_grad() = whole.narrow(0, p.first, p.count);
-  return whole;
 }
 
 // An adapter's columns of it.
@@ -124,11 +99,9 @@ void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const
     d_a = at::zeros({a_compute.size(0), a_compute.size(1)}, a_compute.options().dtype(at::kFloat));
     gemm_weight_gradient(d_low, x, d_a);
   }
-  const at::Tensor joined = variants().joined_gradients ? joined_gradient(parts) : at::Tensor();
-  if (joined.defined()) gemm_weight_gradient(d_out, x, joined);
   for (const Part& p : parts) {
     const at::Tensor d_own = d_out.narrow(1, p.first, p.count);
-    if (p.weight.requires_grad() && !joined.defined()) gemm_weight_gradient(d_own, x, gradient_of(p.weight));
+    if (p.weight.requires_grad()) gemm_weight_gradient(d_own, x, gradient_of(p.weight));
     if (p.bias.defined() && p.bias.requires_grad()) gradient_of(p.bias).add_(d_bias.narrow(0, p.first, p.count));
     if (!p.adapter.trains()) continue;
     gradient_of(p.adapter.a).add_(d_a.narrow(0, p.adapter.first, p.adapter.a.size(0)));

@@ -1,22 +1,17 @@
 // LM-head statistics in ATen operations, for devices without own kernels; also what the tests compare head.cpp with.
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/exp.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/maximum.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/topk.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 
-#include "kernels/lm_head.h"
 #include "model/gemm/linear.h"
 #include "model/head/head.h"
 #include "model/tensor/autograd.h"
@@ -25,92 +20,61 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kAtenChunk = 1024;  // rows: 32 MB of logits at a time
+constexpr int64_t kAtenRows = 128;  // whose logits exist at a time: 78 MB of a vocabulary of 152 K
 
 struct AtenSaved {
-  at::Tensor hidden, target, lse, entropy;
-  at::Tensor likely;  // [R, K] ids, where asked for
+  at::Tensor hidden, target;  // [R, D], [R, 1] ids
   Matrix lm_head;
   double inverse_temperature;
   bool wants_hidden, wants_head;
+  at::Tensor lse, entropy;  // [R, 1]
+  at::Tensor likely;        // [R, K] ids, where asked for
 };
 
-// a b in f32, whatever they are kept in.
-at::Tensor gemm_in_f32(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() == at::kFloat) return at::mm(a, b);
-  return a.is_cpu() ? at::mm(a.to(at::kFloat), b.to(at::kFloat)) : at::mm(a, b, at::kFloat);
+// sum += a b in f32, whatever they are kept in.
+void add_gemm(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
+  if (a.is_cpu() || a.scalar_type() == at::kFloat) {
+    sum.addmm_(a.to(at::kFloat), b.to(at::kFloat));
+  } else {
+    at::addmm_out(sum, sum, a, b, at::kFloat);
+  }
 }
 
-// visit(first row, rows of h, first column, tile of W, z [rows, n] in f32)
+// visit(first row, rows of h in the matrix's type, z [rows, V] in f32)
 template <class Visit>
-void each_aten_tile(const at::Tensor& hidden, const at::Tensor& lm_head, double inverse_temperature, Visit visit) {
-  int64_t rows = hidden.size(0), vocab = lm_head.size(0);
-  for (int64_t first = 0; first < rows; first += kAtenChunk) {
-    at::Tensor h = hidden.narrow(0, first, std::min(kAtenChunk, rows - first));
-    for (int64_t column = 0; column < vocab; column += kernels::kTile) {
-      at::Tensor w = lm_head.narrow(0, column, std::min(kernels::kTile, vocab - column));
-      visit(first, h, column, w, gemm_in_f32(h.to(w.scalar_type()), w.t()).mul_(inverse_temperature));
-    }
+void each_logits(const AtenSaved& s, Visit visit) {
+  const at::Tensor& w = s.lm_head.compute;
+  const int64_t rows = s.hidden.size(0);
+  for (int64_t first = 0; first < rows; first += kAtenRows) {
+    const at::Tensor h = s.hidden.narrow(0, first, std::min(kAtenRows, rows - first)).to(w.scalar_type());
+    const bool plain = h.is_cpu() || h.scalar_type() == at::kFloat;
+    at::Tensor z = plain ? at::mm(h.to(at::kFloat), w.to(at::kFloat).t()) : at::mm(h, w.t(), at::kFloat);
+    visit(first, h, z.mul_(s.inverse_temperature));
   }
-}
-
-// [rows, n] mask of the target's column in this tile.
-at::Tensor hit(const at::Tensor& target, int64_t column, int64_t width) {
-  return target.unsqueeze(1).eq(at::arange(column, column + width, target.options()).unsqueeze(0));
-}
-
-// The K largest of a tile's columns and of those found before it: values [rows, K] and their ids. Which of equal ones
-// are taken is topk's to say.
-void merge_likeliest(const at::Tensor& z, int64_t column, int64_t count, at::Tensor& value, at::Tensor& id) {
-  const at::Tensor columns = at::arange(column, column + z.size(1), z.options().dtype(at::kLong));
-  const at::Tensor all = value.defined() ? at::cat({value, z}, 1) : z, own = columns.unsqueeze(0).expand_as(z),
-                   ids = id.defined() ? at::cat({id, own}, 1) : own;
-  const auto [largest, at] = at::topk(all, std::min(count, all.size(1)), 1);
-  value = largest;
-  id = ids.gather(1, at);
-}
-
-// What merge_likeliest() makes of each chunk of rows.
-struct LikelyOfChunks {
-  int64_t count;  // K; 0: nothing is asked for
-  std::vector<at::Tensor> value, id;
-  void merge(const at::Tensor& z, int64_t column) {
-    if (count == 0) return;
-    if (column == 0) value.emplace_back(), id.emplace_back();
-    merge_likeliest(z, column, count, value.back(), id.back());
-  }
-};
-
-// Adds `each` [rows, 1] to the columns of d that are among the ids [rows, K]; those of other tiles add 0 to an end.
-void add_at(const at::Tensor& ids, const at::Tensor& each, int64_t column, at::Tensor& d) {
-  const at::Tensor at = ids - column, inside = at.ge(0).logical_and(at.lt(d.size(1)));
-  d.scatter_add_(1, at.clamp(0, d.size(1) - 1), at::where(inside, each.expand_as(at), at::zeros({}, d.options())));
 }
 
 std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector<at::Tensor>& gradients) {
-  at::Tensor d_hidden = s.wants_hidden ? at::zeros_like(s.hidden) : at::Tensor();
-  at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
-  at::Tensor part[4];
-  for (size_t k = 0; k < 4; ++k)
-    part[k] = k < gradients.size() && gradients[k].defined() ? gradients[k] : at::zeros_like(s.lse);
-  double inverse_vocab = 1.0 / static_cast<double>(s.lm_head.compute.size(0));
-  each_aten_tile(s.hidden, s.lm_head.compute, s.inverse_temperature,
-                 [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
-                   auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)).unsqueeze(1); };
-                   at::Tensor log_p = z - of(s.lse), p = log_p.exp();
-                   at::Tensor d = p * (of(part[2]) - of(part[0])) - of(part[2]) * inverse_vocab -
-                                  of(part[1]) * p * (log_p.clamp_min(-100) + of(s.entropy));
-                   d = d + of(part[0]) * hit(s.target.narrow(0, first, h.size(0)), column, w.size(0));
-                   if (s.likely.defined()) {
-                     d.sub_(p * of(part[3]));
-                     add_at(s.likely.narrow(0, first, h.size(0)), of(part[3]) / static_cast<double>(s.likely.size(1)),
-                            column, d);
-                   }
-                   d = d.mul_(s.inverse_temperature).to(w.scalar_type());
-                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(gemm_in_f32(d, w));
-                   if (s.wants_head)
-                     d_head.narrow(0, column, w.size(0)).add_(gemm_in_f32(d.t(), h.to(d.scalar_type())));
-                 });
+  const c10::NoGradGuard no_grad;
+  const at::Tensor& w = s.lm_head.compute;
+  const at::Tensor d_hidden = s.wants_hidden ? at::zeros_like(s.hidden) : at::Tensor();
+  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
+  each_logits(s, [&](int64_t first, const at::Tensor& h, const at::Tensor& z) {
+    const auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
+    const auto part = [&](size_t k) {
+      return k < gradients.size() && gradients[k].defined() ? of(gradients[k]).unsqueeze(1) : at::zeros_like(of(s.lse));
+    };
+    const at::Tensor g = part(0), e = part(1), u = part(2), t = part(3), log_p = z - of(s.lse), p = log_p.exp();
+    at::Tensor d =
+        p * (u - g - t) - u / static_cast<double>(w.size(0)) - e * p * (log_p.clamp_min(-100) + of(s.entropy));
+    d.scatter_add_(1, of(s.target), g);
+    if (s.likely.defined()) {
+      const at::Tensor ids = of(s.likely);
+      d.scatter_add_(1, ids, (t / static_cast<double>(ids.size(1))).expand_as(ids));
+    }
+    d = d.mul_(s.inverse_temperature).to(w.scalar_type());
+    if (s.wants_hidden) add_gemm(d, w, of(d_hidden));
+    if (s.wants_head) add_gemm(d.t(), h, d_head);
+  });
   return {d_hidden, {}};  // the matrix has its own already
 }
 
@@ -122,46 +86,44 @@ class AtenHead final : public Head {
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
                     bool wants_gradient) const override {
-    int64_t rows = hidden.size(0);
-    AtenSaved s{hidden.detach(),        at::empty({rows}, at::kInt),  {}, {}, {}, weight(), 1 / temperature,
-                hidden.requires_grad(), weight().leaf.requires_grad()};
-    std::copy(target.begin(), target.end(), s.target.data_ptr<int32_t>());
-    s.target = s.target.to(hidden.device());
-    HeadStats out;
+    const int64_t rows = hidden.size(0);
+    at::Tensor ids = at::empty({rows, 1}, at::kLong);
+    std::copy(target.begin(), target.end(), ids.data_ptr<int64_t>());
+    AtenSaved s{.hidden = hidden.detach(),
+                .target = ids.to(hidden.device()),
+                .lm_head = weight(),
+                .inverse_temperature = 1 / temperature,
+                .wants_hidden = hidden.requires_grad(),
+                .wants_head = weight().leaf.requires_grad()};
+    // Of each chunk of rows, [rows, 1]: log-sum-exp, entropy, mean, chosen and largest z, mean of the likeliest; their
+    // ids.
+    std::vector<at::Tensor> lse, entropy, mean, chosen, most, likely, which;
     {
-      c10::NoGradGuard no_grad;
-      at::TensorOptions options = hidden.options().dtype(at::kFloat);
-      at::Tensor most = at::full({rows}, -3.4e38, options), sum = at::zeros({rows}, options);
-      at::Tensor weighted = at::zeros({rows}, options), total = at::zeros({rows}, options),
-                 chosen = at::zeros({rows}, options);
-      LikelyOfChunks likely{.count = likeliest};
-      each_aten_tile(s.hidden, s.lm_head.compute, s.inverse_temperature,
-                     [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
-                       auto of = [&](at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
-                       at::Tensor old = of(most).clone(), m = at::maximum(old, z.amax(1));
-                       at::Tensor shift = (old - m).clamp_min(-100), scale = shift.exp();
-                       at::Tensor d = z - m.unsqueeze(1), e = d.exp();
-                       of(weighted).copy_(scale * (of(weighted) + of(sum) * shift) + (e * d.clamp_min(-100)).sum(1));
-                       of(sum).copy_(scale * of(sum) + e.sum(1));
-                       of(most).copy_(m);
-                       of(total).add_(z.sum(1));
-                       likely.merge(z, column);
-                       of(chosen).add_(at::where(hit(s.target.narrow(0, first, h.size(0)), column, w.size(0)), z,
-                                                 at::zeros({}, z.options()))
-                                           .sum(1));
-                     });
-      s.lse = most + sum.log();
-      s.entropy = sum.log() - weighted / sum;
-      out.logprob = chosen - s.lse;
-      out.entropy = s.entropy.clone();
-      out.confidence = s.lse - total / static_cast<double>(weight().compute.size(0));
-      out.logit = chosen * temperature;
-      out.margin = chosen - most;
-      if (!likely.id.empty()) {
-        s.likely = at::cat(likely.id);
-        out.likely = at::cat(likely.value).mean(1) - s.lse;
-      }
+      const c10::NoGradGuard no_grad;
+      each_logits(s, [&](int64_t first, const at::Tensor& h, const at::Tensor& z) {
+        lse.push_back(at::logsumexp(z, {1}, true));
+        const at::Tensor log_p = z - lse.back();
+        entropy.push_back(-(log_p.exp() * log_p.clamp_min(-100)).sum(1, true));
+        mean.push_back(z.mean(1, true));
+        chosen.push_back(z.gather(1, s.target.narrow(0, first, h.size(0))));
+        most.push_back(z.amax(1, true));
+        if (likeliest == 0) return;
+        const auto [values, at] = at::topk(z, std::min(likeliest, z.size(1)), 1);
+        likely.push_back(values.mean(1, true));
+        which.push_back(at);
+      });
+      s.lse = at::cat(lse);
+      s.entropy = at::cat(entropy);
+      if (likeliest > 0) s.likely = at::cat(which);
     }
+    const at::Tensor z = at::cat(chosen);
+    const auto flat = [](const at::Tensor& x) { return x.squeeze(1).clone(); };
+    HeadStats out{.logprob = flat(z - s.lse),
+                  .entropy = flat(s.entropy),
+                  .confidence = flat(s.lse - at::cat(mean)),
+                  .logit = flat(z * temperature),
+                  .margin = flat(z - at::cat(most))};
+    if (likeliest > 0) out.likely = flat(at::cat(likely) - s.lse);
     if (!wants_gradient) return out;
     std::vector<at::Tensor> values = {out.logprob, out.entropy, out.confidence};
     if (out.likely.defined()) values.push_back(out.likely);

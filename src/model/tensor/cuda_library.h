@@ -14,7 +14,6 @@ class CudaLibrary {
   virtual const gpu::Table& kernels() = 0;
   // Of a CUDA device. One warning says why where none runs.
   virtual bool runs_kernels(at::Device device) = 0;
-  virtual void launch_early(bool wanted) = 0;  // gpu/kernels.h
   virtual void make_current(at::Device device) = 0;
   virtual gpu::Stream stream_of(at::Device device) = 0;
   virtual void wait_for(at::Device device) = 0;
@@ -23,10 +22,11 @@ class CudaLibrary {
   // Host memory that devices copy from and to by themselves; false: the system refuses.
   virtual bool pin(void* memory, size_t bytes) = 0;
   virtual void unpin(void* memory) = 0;
-  virtual DeviceMemory memory_of(at::Device device) = 0;
-  virtual int64_t peak_memory(at::Device device) = 0;
+  virtual int64_t peak_memory(at::Device device, bool anew) = 0;
 };
 
+// Beside the engine, whether it is there or not: builds without nvcc have none.
+std::string cuda_library_path();
 // nullptr: LibTorch is a build for CPUs, sees no driver, or the library is not beside the engine. Throws
 // Error(ErrorKind::path) if it is there and cannot be loaded.
 CudaLibrary* cuda_library();

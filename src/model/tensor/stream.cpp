@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "model/tensor/cuda_library.h"
-#include "model/tensor/variants.h"
 
 namespace ucas {
 
@@ -23,14 +22,10 @@ namespace {
 
 constexpr const char* kCudaFile = "libucas_cuda.so";
 
-// Beside the library that this function lies in. Its handle is kept for the life of the process.
+// Its handle is kept for the life of the process.
 void* open_cuda_library() {
-  if (!at::globalContext().hasCUDA()) return nullptr;
-  Dl_info own = {};
-  if (::dladdr(reinterpret_cast<void*>(&open_cuda_library), &own) == 0 || own.dli_fname == nullptr) return nullptr;
-  const std::string engine = own.dli_fname;
-  const std::string path = path_join(engine.substr(0, engine.rfind('/')), kCudaFile);
-  if (!exists(path)) return nullptr;
+  const std::string path = cuda_library_path();
+  if (!at::globalContext().hasCUDA() || !exists(path)) return nullptr;
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   const char* reason = ::dlerror();
@@ -44,16 +39,18 @@ void* handle() {
 }
 
 CudaLibrary& needed() {
-  static CudaLibrary* const library = [] {
-    CudaLibrary* found = cuda_library();
-    if (found != nullptr && !variants().early_launch) found->launch_early(false);
-    return found;
-  }();
-  if (library != nullptr) return *library;
+  if (CudaLibrary* library = cuda_library(); library != nullptr) return *library;
   throw Error(ErrorKind::device, "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
 }
 
 }  // namespace
+
+std::string cuda_library_path() {
+  Dl_info own = {};
+  if (::dladdr(reinterpret_cast<void*>(&open_cuda_library), &own) == 0 || own.dli_fname == nullptr) return kCudaFile;
+  const std::string engine = own.dli_fname;
+  return path_join(engine.substr(0, engine.rfind('/')), kCudaFile);
+}
 
 void* cuda_symbol(const char* name) { return handle() == nullptr ? nullptr : ::dlsym(handle(), name); }
 
@@ -71,7 +68,7 @@ bool has_kernels(at::Device device) {
   return wanted && device.is_cuda() && cuda_library() != nullptr && cuda_library()->runs_kernels(device);
 }
 
-const gpu::Table& kernel_table(at::Device device) { return device.is_cpu() ? gpu::host() : needed().kernels(); }
+const gpu::Table& kernel_table(at::Device /*device*/) { return needed().kernels(); }
 
 void make_current(at::Device device) {
   if (device.is_cuda() && cuda_library() != nullptr) cuda_library()->make_current(device);
@@ -91,7 +88,7 @@ at::Tensor zeros_on_host(at::IntArrayRef shape, at::ScalarType type, at::Device 
   if (!cuda_library()->pin(memory, plain.nbytes())) {
     static std::once_flag said;
     std::call_once(said, [] {
-      warn(
+      warn_here(
           "this system does not let memory be pinned (ulimit -l, or the container's limit): copies between host and "
           "device wait for each other, which is slower");
     });
@@ -111,10 +108,8 @@ void release_unused(at::Device device) {
   if (device.is_cuda() && cuda_library() != nullptr) cuda_library()->release_unused();
 }
 
-DeviceMemory memory_of(at::Device device) {
-  return cuda_library() == nullptr ? DeviceMemory{} : cuda_library()->memory_of(device);
+int64_t peak_memory(at::Device device, bool anew) {
+  return cuda_library() == nullptr ? 0 : cuda_library()->peak_memory(device, anew);
 }
-
-int64_t peak_memory(at::Device device) { return cuda_library() == nullptr ? 0 : cuda_library()->peak_memory(device); }
 
 }  // namespace ucas

@@ -14,7 +14,7 @@ namespace ucas {
 // Whether this build has kernels of its own that this device runs, and they are wanted: UCAS_GPU_KERNELS=off in the
 // environment leaves it to LibTorch's operations. Where no image fits the device, one warning says why and what to do.
 bool has_kernels(at::Device device);
-// Of a CUDA device whose has_kernels() is true; of the CPU the emulation.
+// Of a CUDA device whose has_kernels() is true.
 const gpu::Table& kernel_table(at::Device device);
 // What a thread starts from here on goes to this device; tensors made on it do not see to that by themselves.
 void make_current(at::Device device);
@@ -50,10 +50,6 @@ std::unique_ptr<Recorder> make_recorder(at::Device device);
 // way round, may find no room beside it.
 void release_unused(at::Device device);
 
-struct DeviceMemory {
-  int64_t free = 0, total = 0;  // bytes; 0: not known. free: what LibTorch holds for later among it
-};
-DeviceMemory memory_of(at::Device device);
-int64_t peak_memory(at::Device device);  // most bytes that tensors held so far
+int64_t peak_memory(at::Device device, bool anew = false);  // most bytes that tensors held so far; anew: since then
 
 }  // namespace ucas

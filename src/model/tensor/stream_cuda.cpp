@@ -31,9 +31,11 @@ bool runs_images(at::Device device) {
   if (why.empty()) return true;
   cudaDeviceProp of = {};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&of, device.index()));
-  warn(str(device.str(), " (", of.name, ", sm_", of.major, of.minor, "): no kernel of this build runs there (", why,
-           "), so LibTorch's operations are used, which are slower; build with -DUCAS_CUDA_ARCHITECTURES=", of.major,
-           of.minor, ", or update the driver"));
+  warn_here(str(device.str(), " (", of.name, ", sm_", of.major, of.minor, "): no kernel of this build runs there (",
+                why, "), so LibTorch's operations are used, which are slower; ",
+                of.major < 8
+                    ? std::string("the kernels need sm_80 or later, and in f32 (--dtype f32) it is faster")
+                    : str("build with -DUCAS_CUDA_ARCHITECTURES=", of.major, of.minor, ", or update the driver")));
   return false;
 }
 
@@ -116,8 +118,8 @@ class GraphRecorder final : public Recorder {
       throw;
     } catch (const std::exception& error) {
       if (tried.exchange(true)) throw;
-      warn(str(device_.str(), ": a decoding step could not be recorded (", printable(error.what(), 200),
-               "); it is tried once more without early launches"));
+      warn_here(str(device_.str(), ": a decoding step could not be recorded (", printable(error.what(), 200),
+                    "); it is tried once more without early launches"));
       gpu::launch_early(false);
       return record_once(work);
     }
@@ -150,7 +152,6 @@ class LibTorchCuda final : public CudaLibrary {
  public:
   const gpu::Table& kernels() override { return gpu::device(); }
   bool runs_kernels(at::Device device) override { return runs_images(device); }
-  void launch_early(bool wanted) override { gpu::launch_early(wanted); }
   void make_current(at::Device device) override { c10::cuda::set_device(device.index()); }
   gpu::Stream stream_of(at::Device device) override { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
   void wait_for(at::Device device) override { wait_for_stream(device); }
@@ -164,16 +165,10 @@ class LibTorchCuda final : public CudaLibrary {
     return false;
   }
   void unpin(void* memory) override { cudaHostUnregister(memory); }
-  DeviceMemory memory_of(at::Device device) override {
-    const c10::cuda::CUDAGuard guard(device);
-    size_t free = 0, total = 0;
-    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-    const int64_t held = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
-    return {static_cast<int64_t>(free) + held, static_cast<int64_t>(total)};
-  }
-  int64_t peak_memory(at::Device device) override {
-    return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak;
+  int64_t peak_memory(at::Device device, bool anew) override {
+    const int64_t peak = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak;
+    if (anew) c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+    return peak;
   }
 };
 

@@ -124,11 +124,13 @@ TEST_F(step_data, answers_are_grouped_by_the_grader_of_their_problem) {
   const auto class_of = [](const Batch& batch, size_t i) { return batch.responses[i].verdict.answer_class; };
   const Batch numbers = with_answer_classes(again);
   EXPECT_EQ(class_of(numbers, 1), class_of(numbers, 2));
-  data.grader = {GraderKind::countdown};
+  data.grader = {GraderKind::letter};
+  data.batch.responses[1].verdict.answer = "B";
+  data.batch.responses[2].verdict.answer = "C";
   const Batch texts = with_answer_classes(back(data));
   EXPECT_NE(class_of(texts, 1), class_of(texts, 2));
   std::string text = step_data_lines(data);
-  text.replace(text.find("countdown"), 9, "no-grader");
+  text.replace(text.find("\"letter\"") + 1, 6, "no-grader");
   EXPECT_NE(refusal(text).find("\"no-grader\" is no grader"), std::string::npos) << refusal(text);
 }
 

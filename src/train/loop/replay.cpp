@@ -15,6 +15,7 @@
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
 #include "train/state/fingerprint.h"
+#include "train/update/self_check.h"
 
 namespace ucas {
 
@@ -119,6 +120,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   use_threads(ask.threads);
   const std::string tokenizer = tokenizer_directory(run, out.weights, config.model);
   Policy policy = open_policy(out.weights, parse_device(config.device), config.model_options(), tokenizer);
+  require_sound_gpu(*policy.model);
   const std::unique_ptr<Rollouter> engine = make_engine(*policy.model, {});
   RolloutRequest request;
   request.jobs = jobs;

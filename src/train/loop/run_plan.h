@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/train_config.h"
+#include "plan/plan.h"
 #include "records/run/run_directory.h"
 #include "sampling/config.h"
 #include "sharding/ranks.h"
@@ -16,7 +17,8 @@ namespace ucas {
 
 struct RunPlan {
   at::Device device = at::kCPU;
-  int64_t memory = 0;  // bytes at the peak, on the CPU; 0: not known
+  PlannedModels models;
+  int64_t memory = 0;  // bytes at the peak
   std::string words;   // the same for people
   // On a GPU the number of responses decoded at once decides which GEMMs run, and so the bits. It comes from the
   // config, the model and the device's whole memory, never from what is free at this moment: a resumed run decodes as
@@ -30,5 +32,9 @@ struct RunPlan {
 // unless `allow_over_plan`.
 RunPlan plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow_over_plan,
                  const Ranks& ranks);
+
+// What is said where a GPU has no memory left: `text`, LibTorch's, the phase, and the nearest setting that takes a
+// tenth less than was planned.
+std::string out_of_memory_words(const RunPlan& plan, const TrainConfig& config, const std::string& text);
 
 }  // namespace ucas

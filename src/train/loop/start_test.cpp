@@ -8,7 +8,10 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/str.h"
+#include "config/config_file.h"
+#include "plan/known_models.h"
 #include "support/engine/tiny_training.h"
 
 namespace ucas {
@@ -107,6 +110,19 @@ TEST(start_of_training, a_run_without_its_checkpoints_is_not_begun_anew_without_
   std::filesystem::remove_all(path_join(tiny.out(), "checkpoints"));
   const std::string refusal = refusal_of([&] { resume_training(tiny.out(), {}); });
   EXPECT_NE(refusal.find("holds no checkpoint"), std::string::npos) << refusal;
+}
+
+TEST(start_of_training, out_of_memory_names_the_phase_and_a_setting_that_takes_less) {
+  std::vector<Setting> settings = read_config_file("ucas-paper-1.5b");
+  settings.push_back({"device", std::string("cuda"), "test"});
+  const TrainConfig config = make_train_config(settings);
+  RunPlan planned{.models = planned_models(config, model_of_shape("qwen2.5-1.5b")), .words = "peak as planned"};
+  planned.models.gpu = int64_t{40} << 30;
+  planned.memory = plan_memory(config, planned.models).peak();
+  set_phase("step 3, updating");
+  const std::string said = out_of_memory_words(planned, config, "CUDA out of memory. Tried to allocate 2.00 GiB");
+  EXPECT_EQ(said.find("CUDA out of memory. Tried to allocate 2.00 GiB; at: step 3, updating"), 0U) << said;
+  EXPECT_NE(said.find("; peak as planned; what takes less: update.recompute = "), std::string::npos) << said;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/terminal/log.h"
 #include "core/metrics.h"
 #include "methods/apply.h"
+#include "model/tensor/stream.h"
 #include "objective/loss/kl.h"
 #include "objective/loss/rollout_correction.h"
 #include "rollout/environment/environment.h"
@@ -380,10 +381,9 @@ int Trainer::run(TrainObserver& outside) {
 // What a run that ends says of itself, also one that was told to stop.
 void Trainer::say_end() const {
   say_best(t_);
-  if (t_.plan.memory > 0) {
-    const auto planned = static_cast<double>(t_.plan.memory);
-    log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
-  }
+  const at::Device device = t_.plan.device;
+  const double peak = device.is_cpu() ? peak_resident_gb() * 0x1p30 : static_cast<double>(peak_memory(device));
+  log(str("memory: peak ", human_bytes(peak), ", planned ", human_bytes(static_cast<double>(t_.plan.memory))));
   if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
 }
 

@@ -1,15 +1,10 @@
 #include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "model/backend/gpu/gpu_block.h"
@@ -102,71 +97,14 @@ bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& u) {
   return fine;
 }
 
-namespace {
-
-// Levels of both maps and what their kernel multiplies distances by, where a device reads them: made once a device, and
-// never given back, for a device may be gone before static objects are.
-const float* levels_on(at::Device device) {
-  static std::mutex mutex;
-  static auto& of_device = *new std::map<std::pair<bool, int>, at::Tensor>();
-  const std::lock_guard lock(mutex);
-  at::Tensor& table = of_device[{device.is_cpu(), device.index()}];
-  if (table.defined()) return table.const_data_ptr<float>();
-  std::vector<float> values;
-  for (const DynamicMap* map : {&DynamicMap::of_means(), &DynamicMap::of_squares()}) {
-    std::vector<float> levels = map->levels(), gaps;
-    for (size_t i = 0; i + 1 < levels.size(); ++i) gaps.push_back(1.0f / (levels[i + 1] - levels[i]));
-    gaps.resize(gpu::kCodeLevels, 0);
-    levels.resize(gpu::kCodeLevels, std::numeric_limits<float>::infinity());
-    values.insert(values.end(), levels.begin(), levels.end());
-    values.insert(values.end(), gaps.begin(), gaps.end());
-  }
-  table = at::tensor(values).to(device);
-  return table.const_data_ptr<float>();
-}
-
-gpu::PackedMoment packed_of(const Moment& moment, const Noise& noise) {
-  const float* levels = moment.scales.defined() ? levels_on(moment.values.device()) : nullptr;
-  if (levels != nullptr && moment.square) levels += 2 * gpu::kCodeLevels;
-  return {.values = moment.values.mutable_data_ptr(),
-          .scales = levels != nullptr ? moment.scales.mutable_data_ptr<float>() : nullptr,
-          .before = noise.before,
-          .after = noise.after,
-          .level = levels,
-          .gap = levels != nullptr ? levels + gpu::kCodeLevels : nullptr,
-          .last = moment.map().levels().back()};
-}
-
-void packed_adamw(const Kernels& kernels, const ParameterState& slot, float* gradient, const Coefficients& c,
-                  const ParameterUpdate& u) {
-  static_assert(gpu::kCodeBlock == kQuantBlock);
-  kernels.table.adamw_packed(kernels.stream(), {.n = slot.parameter.numel(),
-                                                .clip = c.clip,
-                                                .keep = c.keep,
-                                                .beta1 = c.beta1,
-                                                .beta2 = c.beta2,
-                                                .step_size = c.step_size,
-                                                .root_correction = c.root_correction,
-                                                .eps = c.eps,
-                                                .p = slot.parameter.mutable_data_ptr<float>(),
-                                                .g = gradient,
-                                                .mean = packed_of(slot.mean, Noise::of(slot.index, u.steps, 0)),
-                                                .square = packed_of(slot.square, Noise::of(slot.index, u.steps, 1)),
-                                                .p_narrow = nullptr,
-                                                .spoilt = u.spoilt});
-}
-
-}  // namespace
-
 bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& u) {
+  // The kernel reads fours; a parameter of f32 may be rows of a wider matrix that begin between them.
+  const bool fours = reinterpret_cast<uintptr_t>(slot.parameter.const_data_ptr()) % 16 == 0;
+  if (!slot.mean.is_f32() || !fours) return adamw_by_aten(slot, u);
   at::Tensor& gradient = slot.parameter.mutable_grad();
   if (!gradient.is_contiguous()) gradient = gradient.contiguous();
   const Coefficients c = coefficients_of(u);
   const Kernels kernels = kernels_of(slot.parameter.device());
-  if (!slot.mean.is_f32()) {
-    packed_adamw(kernels, slot, gradient.mutable_data_ptr<float>(), c, u);
-    return true;
-  }
   kernels.table.adamw(kernels.stream(), {.n = slot.parameter.numel(),
                                          .clip = c.clip,
                                          .keep = c.keep,
@@ -179,7 +117,6 @@ bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& u) {
                                          .g = gradient.mutable_data_ptr<float>(),
                                          .m = slot.mean.values.mutable_data_ptr<float>(),
                                          .v = slot.square.values.mutable_data_ptr<float>(),
-                                         .p_narrow = nullptr,
                                          .spoilt = u.spoilt});
   return true;
 }

@@ -66,6 +66,8 @@ at::Tensor HostState::room_for(size_t buffer, size_t kind, const at::Tensor& hos
   at::Tensor& room = bytes_[buffer][kind];
   const auto needed = static_cast<int64_t>(host.numel() * static_cast<int64_t>(host.element_size()));
   if (!room.defined() || room.numel() < needed) {
+    // It is given back to the work's stream, whose next tensor may get it: not before its last way to the host ended.
+    if (streams_ && room.defined()) streams_->put[buffer].block(streams_->work());
     room.reset();
     room = at::empty({needed}, at::TensorOptions().dtype(at::kByte).device(device_));
     // The device's allocator gives what earlier work on this stream has used, and that may not have ended.

@@ -132,6 +132,7 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
     on_cpu = on_cpu && p.tensor.is_cpu();
     on_gpu = on_gpu && has_kernels(p.tensor.device());
   }
+  on_gpu = on_gpu || path == Path::kernels;
   rule_ = on_cpu ? &kOnCpu : on_gpu ? &kOnGpu : &kByAten;
   if (on_gpu && !slots_.empty()) {
     const at::TensorOptions options = slots_.front().parameter.options();

@@ -36,7 +36,11 @@ struct StepResult {
 
 class Optimizer {
  public:
-  enum class Path { by_device, aten };  // aten: on the CPU, too, what other devices run
+  enum class Path {
+    by_device,
+    kernels,
+    aten
+  };  // the others: on the CPU, too, what GPUs run (emulated), and any device
 
   // The tensors are shared with the model and updated in place. Moments are made of this rank's share alone.
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device,

@@ -1,8 +1,8 @@
 // How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations beside it. Master
 // weights are f32, arithmetic is f32; moments are kept as train/optimizer/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
-//   adamw (GPU)   the same by own kernels: one pass, whatever type the moments have
-//   adamw (ATen)  torch's fused kernel over slices: any device
+//   adamw (GPU)   the same by an own kernel, in one pass, where moments are f32
+//   adamw (ATen)  torch's fused kernel over slices: any device, any moments
 //   muon          GEMMs of model/gemm: on the CPU bits depend on nothing but the numbers, elsewhere as the library's do
 // Called by Optimizer, which clips and counts.
 #pragma once
@@ -41,7 +41,7 @@ struct ParameterUpdate {
 
 // Each zeroes the gradient. False if a weight or a moment is not finite afterwards.
 bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& update);
-bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // true; see spoilt
+bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // of f32 moments true; see spoilt
 bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& update);
 bool muon(const ParameterState& slot, const ParameterUpdate& update);
 

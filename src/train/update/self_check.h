@@ -1,5 +1,5 @@
-// Whether a device computes what the CPU emulation of the same kernels does: a small model with the heads of the one to
-// be trained, forward, backward, decoding and update. Every training on a device begins with it, and
+// Whether a device computes what the CPU's own bf16 path does: a small model with the heads of the one to be run,
+// forward, backward, decoding and update. Every command that runs a model on a device begins with it, and
 // `ucas doctor --device cuda` prints it. Kernel by kernel: tests/support/engine/gpu_kernels.h.
 #pragma once
 
@@ -24,7 +24,7 @@ std::vector<GpuFinding> check_model(Model& reference, Model& tested);
 // Throws Error(ErrorKind::device) where there are no kernels for the device.
 std::vector<GpuFinding> check_gpu(at::Device device, const ModelConfig* own = nullptr);
 
-// Before anything is trained there: throws Error(ErrorKind::device, exit 70), naming the first part that is not what it
+// Before anything runs there: throws Error(ErrorKind::device, exit 70), naming the first part that is not what it
 // should be. Does nothing where the model does not run on the device's kernels.
 void require_sound_gpu(const Model& model);
 

@@ -71,9 +71,9 @@ TEST(code_tests, nodes_and_tolerances_are_understood) {
 
 // What cannot be taken apart would have to go into the sandbox whole, where the solution could read it.
 TEST(code_tests, an_expected_value_never_becomes_code) {
-  for (const char* text : {"assert f(1) == g(1)", "assert f(1) in [1, 2]", "assert same(f(1), [1, 2])",
-                           "assert f(1) > 3", "for i in range(3):\n    assert f(i) == i",
-                           "assert f(1) == 1 and f(2) == 2", "expected = 3", "assert True", "assert f(1) == 1 == 1"}) {
+  for (const char* text :
+       {"assert f(1) == g(1)", "assert f(1) in [1, 2]", "assert same(f(1), [1, 2])", "assert f(1) > 3",
+        "assert f(1) == 1 and f(2) == 2", "expected = 3", "assert True", "assert f(1) == 1 == 1"}) {
     EXPECT_NE(refusal_of(text).find("data_line: t.jsonl:1: tests: "), std::string::npos) << text;
   }
 }
@@ -307,7 +307,7 @@ TEST(tested_expressions, that_are_literals_or_made_of_them_are_worked_out) {
                 {"[i * k for i in range(4) if i != 1 for k in (1, 2)]", "[0, 0, 2, 4, 3, 6]"},
                 {"sum(i ** 2 for i in [1, 2, 3] if i % 2 == 1 and i > 0)", "10"},
                 {"'abcd'[1:-1].upper() + chr(ord('a') + 1)", "'BCb'"},
-                {"3 in [1, 3] or 1 > 2", "True"},
+                {"(3 in [1, 3] or 1 > 2)", "True"},
                 {"'a' if 1 < 2 else 'b'", "'a'"}};
   for (const auto& one : kCases) {
     const Tests tests = read(std::string("import math\nassert f(1) == ") + one.text);

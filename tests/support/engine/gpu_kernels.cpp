@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "support/engine/gpu_kernels_side.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas::testing {
 
@@ -341,64 +342,8 @@ void try_adamw(CheckSide& side, const CheckShape& s) {
   a.g = side.changed_floats(a.n, 0.1f);
   a.m = side.changed_floats(a.n, 0.01f);
   a.v = side.changed_floats(a.n, 1e-4f, 2e-4f);  // all above 0
-  a.p_narrow = side.out_narrow(a.n);
   a.spoilt = static_cast<int32_t*>(side.out(1, at::kInt, 0).zero_().mutable_data_ptr());
-  side.call(a.n * 34, [&](const gpu::Table& t, gpu::Stream stream) { t.adamw(stream, a); });
-}
-
-// Where a square's code is on the edge between two levels, or a bf16's carry is, the last place of an f32 tips it.
-constexpr double kOfCodes = 1e-3;
-// The map of a square root: any that rises does, and its inverse gaps are exact.
-std::vector<float> levels_of_check(int64_t count) {
-  std::vector<float> table;
-  for (int64_t i = 0; i < gpu::kCodeLevels; ++i) {
-    const float level = static_cast<float>(i * i) / static_cast<float>((count - 1) * (count - 1));
-    table.push_back(i < count ? level : std::numeric_limits<float>::infinity());
-  }
-  for (int64_t i = 0; i < gpu::kCodeLevels; ++i)
-    table.push_back(i + 1 < count ? 1 / (table[static_cast<size_t>(i + 1)] - table[static_cast<size_t>(i)]) : 0);
-  return table;
-}
-gpu::PackedMoment moment_of_check(CheckSide& side, int64_t n, bool codes, bool square) {
-  const int64_t levels = square ? 255 : 128;
-  gpu::PackedMoment of{.before = 0x1234567, .after = 0x89abcde, .last = 1};
-  if (!codes) {
-    const at::Tensor values = side.out(n, at::kShort, kOfCodes);
-    const at::Tensor numbers = side.numbers(n, square ? 1e-4f : 0.01f);
-    values.view(at::kBFloat16).copy_(square ? numbers.abs() + 1e-5 : numbers);
-    of.values = values.mutable_data_ptr();
-    return of;
-  }
-  const at::Tensor values = side.out(n, at::kByte, kOfCodes);
-  std::vector<uint8_t> some;
-  for (int64_t i = 0; i < 255 * 8; ++i) {
-    const int64_t code = i * 97 % 255;  // of means no -128
-    some.push_back(static_cast<uint8_t>(square || code < 128 ? code : code + 1));
-  }
-  const at::Tensor bytes = at::from_blob(some.data(), {static_cast<int64_t>(some.size())}, at::kByte);
-  const int64_t times = n / bytes.numel() + 1;
-  values.copy_(bytes.to(values.device()).repeat({times}).narrow(0, 0, n));
-  of.values = values.mutable_data_ptr();
-  of.scales =
-      side.changed_floats((n + gpu::kCodeBlock - 1) / gpu::kCodeBlock, square ? 1e-5f : 1e-3f, square ? 1e-4f : 0.01f);
-  const std::vector<float> table = levels_of_check(levels);
-  of.level = side.bytes(table);
-  of.gap = of.level + gpu::kCodeLevels;
-  return of;
-}
-
-void try_adamw_packed(CheckSide& side, const CheckShape& s) {
-  const bool codes = !s.norms;
-  gpu::AdamWPacked a{.n = side.timed() ? int64_t{1} << 26 : s.rows * s.D + 3};
-  a.clip = 0.5f, a.keep = 0.999f, a.beta1 = 0.9f, a.beta2 = 0.99f;
-  a.step_size = 1e-2f, a.root_correction = 0.3f, a.eps = 1e-8f;
-  a.p = side.changed_floats(a.n);
-  a.g = side.changed_floats(a.n, 0.1f);
-  a.mean = moment_of_check(side, a.n, codes, false);
-  a.square = moment_of_check(side, a.n, codes, true);
-  a.p_narrow = side.out_narrow(a.n);
-  a.spoilt = static_cast<int32_t*>(side.out(1, at::kInt, 0).zero_().mutable_data_ptr());
-  side.call(a.n * (codes ? 22 : 26), [&](const gpu::Table& t, gpu::Stream stream) { t.adamw_packed(stream, a); });
+  side.call(a.n * 32, [&](const gpu::Table& t, gpu::Stream stream) { t.adamw(stream, a); });
 }
 
 void try_sum_of_squares(CheckSide& side, const CheckShape& s) {
@@ -427,7 +372,6 @@ constexpr KernelTrial kTrials[] = {
     {"sample", try_sample_token},
     {"attend_decode", [](CheckSide& side, const CheckShape& shape) { try_attend_decode(side, shape); }},
     {"adamw", try_adamw},
-    {"adamw_packed", try_adamw_packed},
     {"sum_of_squares", try_sum_of_squares},
 };
 

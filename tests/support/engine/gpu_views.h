@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/tensor/stream.h"
-#include "model/transformer.h"
+#include "support/engine/emulation.h"
 
 namespace ucas::testing {
 

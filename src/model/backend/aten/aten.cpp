@@ -5,7 +5,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/index_select.h>
@@ -120,19 +119,18 @@ class AtenForward final : public Forward {
 };
 
 AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32_t> position) {
-  auto count = static_cast<int64_t>(token.size());
-  rope_.reach(*std::max_element(position.begin(), position.end()));
+  const int64_t furthest = *std::max_element(position.begin(), position.end());
+  rope_.reach(furthest);
+  const at::Tensor places = indices({position.begin(), position.end()}, at::kCPU);
   AtenRows rows{indices({token.begin(), token.end()}, device()), {}, {}};
   for (size_t table = 0; table < rope_.count(); ++table) {
     const RopeTable& rope = rope_.of(table > 0);
-    const int64_t half = rope.half();
-    at::Tensor cos = at::empty({count, 1, half}, at::kFloat), sin = at::empty_like(cos);
-    for (int64_t i = 0; i < count; ++i) {
-      std::copy_n(rope.cosines(position[i]), half, data(cos) + i * half);
-      std::copy_n(rope.sines(position[i]), half, data(sin) + i * half);
-    }
-    rows.cos.push_back(cos.to(device()));
-    rows.sin.push_back(sin.to(device()));
+    const auto rows_of_table = [&](const float* from) {
+      const at::Tensor all = at::from_blob(const_cast<float*>(from), {furthest + 1, 1, rope.half()}, at::kFloat);
+      return at::index_select(all, 0, places).to(device());
+    };
+    rows.cos.push_back(rows_of_table(rope.cosines(0)));
+    rows.sin.push_back(rows_of_table(rope.sines(0)));
   }
   return rows;
 }

@@ -1,20 +1,17 @@
 #include "model/backend/gpu/gpu_block.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_flash_attention_backward.h>
 #include <ATen/ops/_flash_attention_forward.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
+#include "base/error.h"
 #include "model/tensor/stream.h"
 
 namespace ucas {
@@ -39,51 +36,19 @@ std::optional<int64_t> window_left(int64_t window) {
 }
 std::optional<int64_t> window_right(int64_t window) { return window > 0 ? std::optional<int64_t>(0) : std::nullopt; }
 
-// --- attention in plain operations, sequence by sequence: what the CPU emulation has instead of the device's ---------
-
-at::Tensor plain_attention(const BlockShape& s, const std::array<at::Tensor, 3>& heads, int64_t window) {
-  const auto of = [&](const at::Tensor& x) {
-    return x.to(at::kFloat).transpose(0, 1).repeat_interleave(s.H / x.size(1), 0).unsqueeze(0);
-  };
-  const int64_t T = heads[0].size(0);
-  std::optional<at::Tensor> mask;
-  if (window > 0) {
-    const at::Tensor ones = at::ones({T, T}, at::kBool);
-    mask = ones.tril().logical_and(ones.triu(1 - window));
-  }
-  const at::Tensor o =
-      at::scaled_dot_product_attention(of(heads[0]), of(heads[1]), of(heads[2]), mask, 0.0, /*is_causal=*/!mask);
-  return o.squeeze(0).transpose(0, 1).reshape({T, s.query});
-}
-
-template <class Visit>
-void each_sequence(const GpuRows& rows, Visit visit) {
-  for (size_t i = 0; i + 1 < rows.begin.size(); ++i) visit(rows.begin[i], rows.begin[i + 1] - rows.begin[i]);
-}
-
-std::array<at::Tensor, 3> narrowed(const std::array<at::Tensor, 3>& heads, int64_t first, int64_t count) {
-  return {heads[0].narrow(0, first, count), heads[1].narrow(0, first, count), heads[2].narrow(0, first, count)};
-}
-
-std::array<at::Tensor, 3> plain_attention_backward(const BlockShape& s, const GpuRows& rows, int64_t window,
-                                                   const std::array<at::Tensor, 3>& heads,
-                                                   const at::Tensor& d_attended) {
-  std::array<std::vector<at::Tensor>, 3> parts;
-  each_sequence(rows, [&](int64_t first, int64_t count) {
-    std::array<at::Tensor, 3> leaves = narrowed(heads, first, count);
-    const at::AutoGradMode with_gradients(true);
-    for (at::Tensor& leaf : leaves) leaf = leaf.detach().to(at::kFloat).requires_grad_(true);
-    plain_attention(s, leaves, window).backward(d_attended.narrow(0, first, count).to(at::kFloat));
-    for (size_t i = 0; i < 3; ++i) parts[i].push_back(leaves[i].grad().to(at::kBFloat16));
-  });
-  return {at::cat(parts[0]), at::cat(parts[1]), at::cat(parts[2])};
-}
-
 }  // namespace
 
 gpu::Stream Kernels::stream() const { return device.is_cpu() ? nullptr : stream_of(device); }
 
-Kernels kernels_of(at::Device device) { return {kernel_table(device), device}; }
+Emulation& emulation() {
+  static Emulation of_tests;
+  return of_tests;
+}
+
+Kernels kernels_of(at::Device device) {
+  UCAS_CHECK(!device.is_cpu() || emulation().table != nullptr, "GPU kernels run on a GPU");
+  return {device.is_cpu() ? *emulation().table : kernel_table(device), device};
+}
 
 at::Tensor on_device(std::span<const int32_t> values, at::Device device) {
   const auto n = static_cast<int64_t>(values.size());
@@ -100,7 +65,7 @@ GpuRows::GpuRows(const Packed& packed, at::Device device)
     positions.push_back(static_cast<int32_t>(i - rows));
   }
   if (padded > rows) begin.push_back(padded);
-  each_sequence(*this, [&](int64_t, int64_t count) { longest = std::max(longest, count); });
+  for (size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
   token = on_device(tokens, device);
   position = on_device(positions, device);
   cumulative = on_device(std::vector<int32_t>(begin.begin(), begin.end()), device);
@@ -168,11 +133,7 @@ void GpuBlock::project(const Layer& layer, const at::Tensor& h, Activations& a, 
 void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const {
   const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
   if (kernels_.device.is_cpu()) {
-    std::vector<at::Tensor> parts;
-    each_sequence(rows, [&](int64_t first, int64_t count) {
-      parts.push_back(plain_attention(s_, narrowed(heads, first, count), window).to(at::kBFloat16));
-    });
-    a.attended = at::cat(parts);
+    a.attended = emulation().attend(s_, rows.begin, window, heads);
     return;
   }
   const auto [out, softmax, seed, offset, mask] = at::_flash_attention_forward(
@@ -185,7 +146,7 @@ void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const
 std::array<at::Tensor, 3> GpuBlock::attend_backward(const GpuRows& rows, int64_t window, const Activations& a,
                                                     const at::Tensor& d_attended) const {
   const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
-  if (kernels_.device.is_cpu()) return plain_attention_backward(s_, rows, window, heads, d_attended);
+  if (kernels_.device.is_cpu()) return emulation().attend_backward(s_, rows.begin, window, heads, d_attended);
   const auto per_head = [&](const at::Tensor& x) { return x.view({P_, s_.H, s_.d}); };
   const at::Tensor state = at::empty({2}, rows.token.options().dtype(at::kUInt64)),
                    unused = at::empty({}, state.options());

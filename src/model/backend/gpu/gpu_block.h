@@ -1,12 +1,12 @@
 // One block of the model as a device runs it: the diagram of model/backend/block.h in bf16 with an f32 residual stream,
 // own kernels (gpu/kernels.h) around GEMMs (model/gemm/gemm.h). Additions to the residual stream and the norm after
 // them are one kernel, so a block's output waits, in bf16, for the next norm. Rows are padded to a multiple of
-// kRowAlign by a sequence of their own, whose gradients are 0. `Kernels` says where: a CUDA device with its own
-// attention, or the CPU with the CPU emulation, which is how this is tested where there is no device.
+// kRowAlign by a sequence of their own, whose gradients are 0.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <vector>
 
 #include "core/model_options.h"
@@ -24,6 +24,17 @@ struct Kernels {
   gpu::Stream stream() const;
 };
 Kernels kernels_of(at::Device device);
+
+// What tests put in the place of a device (tests/support/engine/emulation.h): tensors of the CPU run by this table, and
+// attention over whole sequences by these. Empty in the program.
+struct Emulation {
+  using Heads = std::array<at::Tensor, 3>;  // q, k, v, or their gradients
+  const gpu::Table* table = nullptr;
+  at::Tensor (*attend)(const BlockShape&, const std::vector<int64_t>& begin, int64_t window, const Heads&) = nullptr;
+  Heads (*attend_backward)(const BlockShape&, const std::vector<int64_t>& begin, int64_t window, const Heads&,
+                           const at::Tensor& d_attended) = nullptr;
+};
+Emulation& emulation();
 
 // A tensor of a device from numbers of the host.
 at::Tensor on_device(std::span<const int32_t> values, at::Device device);

@@ -13,15 +13,11 @@
 namespace ucas {
 
 GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options)
-    : GpuForward(config, weights, options, kernels_of(weights.norm.device())) {}
-
-GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options,
-                       const Kernels& kernels)
     : config_(config),
       shape_{config_},
       weights_(weights),
       recompute_(options.recompute),
-      kernels_(kernels),
+      kernels_(kernels_of(weights.norm.device())),
       rope_(config_, weights.norm.device()) {}
 
 at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuSavedForBackward* saved) {
@@ -120,28 +116,6 @@ at::Tensor GpuForward::decode_rows(const DecodeRows& rows, GpuCache& cache) {
   const at::Tensor hidden = block.f32(s.D);
   block.add_norm(x, y, weights_.norm, x, hidden);
   return hidden;
-}
-
-at::Tensor GpuForward::decode(std::span<const int32_t> token, std::span<const int32_t> position,
-                              std::span<const int64_t> slot, KvCache& cache) {
-  auto& blocks = static_cast<GpuCache&>(cache);
-  const auto rows = static_cast<int64_t>(token.size());
-  const int64_t padded = aligned(rows);
-  std::vector<int32_t> tokens(token.begin(), token.end()), positions(position.begin(), position.end());
-  std::vector<int32_t> slots(slot.begin(), slot.end());
-  tokens.resize(padded, 0);
-  positions.resize(padded, 0);
-  slots.resize(padded, static_cast<int32_t>(blocks.spare_slot()));
-  for (int64_t i = 0; i < rows; ++i) {
-    UCAS_CHECK(blocks.reserve(slot[i], position[i] + 1), "the KV cache must have room before a decode");
-  }
-  blocks.upload();
-  const int64_t furthest = *std::ranges::max_element(positions);
-  rope_.reach(furthest);
-  return decode_rows({on_device(tokens, kernels_.device), on_device(positions, kernels_.device),
-                      on_device(slots, kernels_.device), furthest / gpu::kBlockTokens + 1},
-                     blocks)
-      .narrow(0, 0, rows);
 }
 
 std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,

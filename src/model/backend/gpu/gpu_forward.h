@@ -15,15 +15,11 @@ struct DecodeRows {
 
 class GpuForward final : public Forward {
  public:
-  // `kernels`: those of the device where the weights lie, unless told.
   GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options);
-  GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options, const Kernels& kernels);
 
   at::Tensor hidden(const Packed& packed) override;
   std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override;
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override;
-  at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
-                    KvCache& cache) override;
   std::unique_ptr<Decoder> make_decoder(Head& head, KvCache& cache, const SamplingConfig& sampling) override;
 
   // [P, D] f32. Nothing here waits for the device, so it can be recorded.

@@ -13,7 +13,6 @@
 #include "model/gemm/linear.h"
 #include "model/tensor/autograd.h"
 #include "model/tensor/stream.h"
-#include "model/tensor/variants.h"
 
 namespace ucas {
 
@@ -26,38 +25,27 @@ const int32_t* ids_of(const at::Tensor& x) { return x.const_data_ptr<int32_t>();
 struct GpuSaved {
   at::Tensor h;  // [P, D] bf16, padded
   at::Tensor target, lse, entropy;
-  at::Tensor logits;  // [P, V + some] f32, where they are kept; becomes their gradient, in bf16 in the same place
   Matrix lm_head;
-  const gpu::Table* table;
   float inverse_temperature;
   int64_t rows;
   bool wants_hidden, wants_head;
 };
 
-// visit(first row, rows, first column, tile of W [n, D], logits [rows, kHeadTile] of which n columns count). `kept` [P,
-// V]: the logits stay there; undefined: a tile's are gone with the next one.
+// visit(first row, rows, first column, tile of W [n, D], logits [rows, kHeadTile] of which n columns count, and which
+// are gone with the next tile).
 template <class Visit>
-void each_tile_of_all_rows(const at::Tensor& h, const at::Tensor& lm_head, const at::Tensor& kept, Visit visit) {
+void each_tile_of_all_rows(const at::Tensor& h, const at::Tensor& lm_head, Visit visit) {
   const int64_t vocab = lm_head.size(0), most = rows_of_head_part(h.size(0));
-  at::Tensor buffer;
-  if (!kept.defined()) buffer = at::empty({most, gpu::kHeadTile}, h.options().dtype(at::kFloat));
+  const at::Tensor buffer = at::empty({most, gpu::kHeadTile}, h.options().dtype(at::kFloat));
   for (int64_t first = 0; first < h.size(0); first += most) {
     const int64_t rows = std::min(most, h.size(0) - first);
     for (int64_t column = 0; column < vocab; column += gpu::kHeadTile) {
       const int64_t n = std::min(gpu::kHeadTile, vocab - column);
-      const at::Tensor w = lm_head.narrow(0, column, n);
-      const at::Tensor logits =
-          kept.defined() ? kept.narrow(0, first, rows).narrow(1, column, n) : buffer.narrow(0, 0, rows);
+      const at::Tensor w = lm_head.narrow(0, column, n), logits = buffer.narrow(0, 0, rows);
       gemm(h.narrow(0, first, rows), w, logits.narrow(1, 0, n));
       visit(first, rows, column, w, logits);
     }
   }
-}
-
-// Room for the logits of few enough rows, if they are to be kept; rows begin at multiples of 16 bytes in bf16, too.
-at::Tensor room_for_logits(int64_t rows, int64_t vocab, const at::TensorOptions& options) {
-  if (variants().head == HeadLogits::again || rows > kGpuHeadRows) return {};
-  return at::empty({rows, (vocab + 7) / 8 * 8}, options);
 }
 
 gpu::HeadStatsOfRows rows_of_stats(const HeadStats& out, const at::Tensor& lse, const at::Tensor& of_tile,
@@ -80,58 +68,39 @@ at::Tensor room_for_tiles(int64_t rows, int64_t vocab, at::Device device) {
   return at::empty({bytes / 8}, at::TensorOptions().dtype(at::kDouble).device(device));
 }
 
-// Where the gradient of the logits goes; undefined: it is not wanted.
-struct LogitGradients {
-  at::Tensor d_hidden, d_head;
-  void add(const GpuSaved& s, const at::Tensor& d, int64_t first, int64_t column, const at::Tensor& w) const {
-    if (d_hidden.defined()) gemm_add_input_gradient(d, w, d_hidden.narrow(0, first, d.size(0)));
-    if (d_head.defined()) gemm_weight_gradient(d, s.h.narrow(0, first, d.size(0)), d_head.narrow(0, column, w.size(0)));
-  }
-};
-
 std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<at::Tensor>& gradients) {
   const c10::NoGradGuard no_grad;
-  const Kernels kernels{*s.table, s.h.device()};
+  const Kernels kernels = kernels_of(s.h.device());
   const int64_t P = s.h.size(0), D = s.h.size(1), vocab = s.lm_head.compute.size(0);
   const at::TensorOptions options = s.lse.options();
-  const LogitGradients sums{s.wants_hidden ? at::zeros({P, D}, options) : at::Tensor(),
-                            s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor()};
+  const at::Tensor d_hidden = s.wants_hidden ? at::zeros({P, D}, options) : at::Tensor();
+  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
   at::Tensor part[3];  // of padding, too: 0
   for (size_t k = 0; k < 3; ++k) {
     part[k] = at::zeros({P}, options);
     if (gradients[k].defined()) part[k].narrow(0, 0, s.rows).copy_(gradients[k]);
   }
-  const auto gradient = [&](int64_t first, int64_t rows, int64_t column, int64_t columns, const at::Tensor& logits) {
-    kernels.table.head_gradient(kernels.stream(), {.rows = rows,
-                                                   .columns = columns,
-                                                   .stride = logits.stride(0),
-                                                   .first_column = column,
-                                                   .inverse_temperature = s.inverse_temperature,
-                                                   .inverse_vocab = 1.0f / static_cast<float>(vocab),
-                                                   .target = ids_of(s.target) + first,
-                                                   .lse = data(s.lse) + first,
-                                                   .entropy = data(s.entropy) + first,
-                                                   .g = data(part[0]) + first,
-                                                   .e = data(part[1]) + first,
-                                                   .u = data(part[2]) + first,
-                                                   .logits = data(logits)});
-    return logits.view(at::kBFloat16).narrow(1, 0, columns);
-  };
-  if (s.logits.defined()) {
-    const at::Tensor d = gradient(0, P, 0, vocab, s.logits);
-    const int64_t at_once = variants().head == HeadLogits::whole ? vocab : gpu::kHeadTile;
-    for (int64_t column = 0; column < vocab; column += at_once) {
-      const int64_t n = std::min(at_once, vocab - column);
-      sums.add(s, d.narrow(1, column, n), 0, column, s.lm_head.compute.narrow(0, column, n));
-    }
-  } else {
-    each_tile_of_all_rows(
-        s.h, s.lm_head.compute, {},
-        [&](int64_t first, int64_t rows, int64_t column, const at::Tensor& w, const at::Tensor& logits) {
-          sums.add(s, gradient(first, rows, column, w.size(0), logits), first, column, w);
-        });
-  }
-  return {s.wants_hidden ? sums.d_hidden.narrow(0, 0, s.rows) : at::Tensor(), {}};  // the matrix has its own already
+  each_tile_of_all_rows(
+      s.h, s.lm_head.compute,
+      [&](int64_t first, int64_t rows, int64_t column, const at::Tensor& w, const at::Tensor& logits) {
+        kernels.table.head_gradient(kernels.stream(), {.rows = rows,
+                                                       .columns = w.size(0),
+                                                       .stride = logits.stride(0),
+                                                       .first_column = column,
+                                                       .inverse_temperature = s.inverse_temperature,
+                                                       .inverse_vocab = 1.0f / static_cast<float>(vocab),
+                                                       .target = ids_of(s.target) + first,
+                                                       .lse = data(s.lse) + first,
+                                                       .entropy = data(s.entropy) + first,
+                                                       .g = data(part[0]) + first,
+                                                       .e = data(part[1]) + first,
+                                                       .u = data(part[2]) + first,
+                                                       .logits = data(logits)});
+        const at::Tensor d = logits.view(at::kBFloat16).narrow(1, 0, w.size(0));  // in the place of the logits
+        if (s.wants_hidden) gemm_add_input_gradient(d, w, d_hidden.narrow(0, first, rows));
+        if (s.wants_head) gemm_weight_gradient(d, s.h.narrow(0, first, rows), d_head.narrow(0, column, w.size(0)));
+      });
+  return {s.wants_hidden ? d_hidden.narrow(0, 0, s.rows) : at::Tensor(), {}};  // the matrix has its own already
 }
 
 class GpuSampler final : public TokenSampler {
@@ -187,13 +156,8 @@ void warn_of_likeliest() {
 
 class GpuHead final : public Head {
  public:
-  GpuHead(Matrix weight, const gpu::Table* table)
-      : Head(std::move(weight)),
-        table_(table != nullptr ? table : &kernels_of(this->weight().compute.device()).table) {}
-  std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight), table_); }
-  int64_t rows_at_once() const override {
-    return variants().head == HeadLogits::again ? Head::rows_at_once() : kGpuHeadRows;
-  }
+  using Head::Head;
+  std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight)); }
   std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const override {
     return std::make_unique<GpuSampler>(config);
   }
@@ -208,12 +172,11 @@ class GpuHead final : public Head {
     }
     const int64_t rows = hidden.size(0), vocab = weight().compute.size(0);
     GpuSaved s{.lm_head = weight(),
-               .table = table_,
                .inverse_temperature = static_cast<float>(1 / temperature),
                .rows = rows,
                .wants_hidden = hidden.requires_grad(),
                .wants_head = weight().leaf.requires_grad()};
-    const Kernels kernels{*table_, hidden.device()};
+    const Kernels kernels = kernels_of(hidden.device());
     HeadStats out;
     {
       const c10::NoGradGuard no_grad;
@@ -227,9 +190,8 @@ class GpuHead final : public Head {
       }
       const at::Tensor of_tile = room_for_tiles(P, vocab, hidden.device());
       auto* stats = static_cast<gpu::TileStats*>(of_tile.mutable_data_ptr());
-      if (wants_gradient) s.logits = room_for_logits(P, vocab, hidden.options());
       each_tile_of_all_rows(
-          s.h, s.lm_head.compute, s.logits,
+          s.h, s.lm_head.compute,
           [&](int64_t first, int64_t count, int64_t column, const at::Tensor& w, const at::Tensor& logits) {
             kernels.table.head_stats_of_tiles(kernels.stream(), {.rows = count,
                                                                  .columns = w.size(0),
@@ -255,9 +217,6 @@ class GpuHead final : public Head {
                                   [s](const std::vector<at::Tensor>& g) { return gpu_head_backward(s, g); });
     return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
-
- private:
-  const gpu::Table* table_;
 };
 
 }  // namespace
@@ -334,9 +293,7 @@ void DeviceSampler::run(const at::Tensor& logits, bool any_greedy, const at::Ten
                          .min_p = all_greedy_ ? 0 : sampling_.min_p});
 }
 
-std::unique_ptr<Head> make_gpu_head(Matrix weight, const gpu::Table* table) {
-  return std::make_unique<GpuHead>(std::move(weight), table);
-}
+std::unique_ptr<Head> make_gpu_head(Matrix weight) { return std::make_unique<GpuHead>(std::move(weight)); }
 
 // Of so many parts as it takes, equal ones: a small last one would leave most of a device idle.
 int64_t rows_of_head_part(int64_t rows) {

@@ -7,10 +7,9 @@
 
 namespace ucas {
 
-// `table`: nullptr, or what stands for the device's own (tests).
-std::unique_ptr<Head> make_gpu_head(Matrix weight, const gpu::Table* table = nullptr);
+std::unique_ptr<Head> make_gpu_head(Matrix weight);
 
-// Rows whose logits of a tile lie side by side, at most (32 MiB); and whose logits of all tiles are kept, at most.
+// Rows whose logits of a tile lie side by side, at most (32 MiB).
 constexpr int64_t kGpuHeadRows = 4096;
 // Those that are computed together, of so many.
 int64_t rows_of_head_part(int64_t rows);

@@ -8,14 +8,16 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/str.h"
 #include "model/backend/gpu/gpu_forward.h"
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
-#include "model/transformer.h"
+#include "support/engine/emulation.h"
 #include "support/engine/small_models.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas {
 namespace {
@@ -75,7 +77,9 @@ Decoded decode(int32_t prompt, const SampleKey& key, const SamplingConfig& sampl
   const auto native = make_model(testing::small_shape(), 3, at::kCPU, inference(Dtype::bf16));
   static const gpu::Table table = noting_table();
   const ModelConfig& config = native->config();
-  GpuForward forward(config, native->weights(), native->options(), {table, at::kCPU});
+  const gpu::Table* usual = std::exchange(emulation().table, &table);
+  GpuForward forward(config, native->weights(), native->options());
+  emulation().table = usual;
   const auto head = make_gpu_head(native->weights().head);
   const auto cache = forward.make_cache({.slots = 3, .length = 120});
   std::vector<Lane> lanes;

@@ -12,11 +12,11 @@
 #include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/gemm/linear.h"
-#include "model/tensor/variants.h"
 #include "model/transformer.h"
 #include "support/engine/gpu_views.h"
 #include "support/engine/model_goldens.h"
 #include "support/engine/small_models.h"
+#include "support/gpu_emulation.h"
 
 namespace ucas {
 namespace {
@@ -153,10 +153,7 @@ class HeadTrial {
     if (likeliest > 0) out.push_back(s.likely.detach().cpu());
     return out;
   }
-  std::vector<at::Tensor> of_gpu(at::Device device, const Variants& variants = {}) const {
-    const VariantsForTest these(variants);
-    return gradients(*make_gpu_head(matrix(device)), device);
-  }
+  std::vector<at::Tensor> of_gpu(at::Device device) const { return gradients(*make_gpu_head(matrix(device)), device); }
 
  private:
   const at::Tensor weight_, hidden_;
@@ -190,52 +187,12 @@ TEST(gpu_model, the_head_of_a_device_gives_the_likeliest_tokens_by_the_operation
   if (testing::has_cuda()) compare(at::Device(at::kCUDA, 0));
 }
 
-TEST(gpu_model, kept_logits_give_the_same_bits_as_those_computed_again) {
-  for (const int64_t vocab : {5000, 2048, 4099}) {  // an odd one: rows of other lengths than their gradient's
-    const HeadTrial trial(37, vocab);
-    const std::vector<at::Tensor> again = trial.of_gpu(at::kCPU);
-    const std::vector<at::Tensor> kept = trial.of_gpu(at::kCPU, {.head = HeadLogits::kept});
-    const std::vector<at::Tensor> whole = trial.of_gpu(at::kCPU, {.head = HeadLogits::whole});
-    for (size_t i = 0; i < again.size(); ++i) {
-      EXPECT_TRUE(kept[i].equal(again[i])) << vocab << " figure " << i;
-      EXPECT_LE(apart(whole[i], again[i]), 0.005) << vocab << " figure " << i;  // the CPU rounds each product to bf16
-    }
-    EXPECT_TRUE(whole[0].equal(again[0]));
-  }
-  const VariantsForTest kept({.head = HeadLogits::kept});
-  const auto head = make_gpu_head(HeadTrial(8, 100).matrix(at::kCPU));
-  EXPECT_EQ(head->rows_at_once(), 4096);
-}
-
 TEST(gpu_model, parts_of_many_rows_are_equal_and_say_the_same) {
   const HeadTrial trial(4100, 70);
   const std::vector<at::Tensor> want = trial.gradients(*make_native_head(trial.matrix(at::kCPU)), at::kCPU);
-  const std::vector<at::Tensor> got = trial.of_gpu(at::kCPU, {.head = HeadLogits::kept});  // too many to keep
+  const std::vector<at::Tensor> got = trial.of_gpu(at::kCPU);
   for (size_t i = 0; i < 5; ++i) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
   for (size_t i = 5; i < 7; ++i) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
-}
-
-TEST(gpu_model, joined_gradients_are_those_of_one_parameter_after_the_other) {
-  for (const char* name : {"gqa_tied", "qwen3"}) {
-    const Packed packed = testing::sequence_of(golden(name));
-    const auto twice = [&](const Variants& variants) {
-      const VariantsForTest these(variants);
-      const auto model = load_model(golden(name), at::kCPU, {.dtype = Dtype::bf16});
-      const auto view = emulated_view(*model);
-      backward_of(*view, packed);
-      backward_of(*view, packed);  // adds to what is there
-      std::vector<at::Tensor> gradients;
-      for (const NamedTensor& p : view->trainable()) gradients.push_back(p.tensor.grad());
-      return gradients;
-    };
-    const std::vector<at::Tensor> split = twice({}), joined = twice({.joined_gradients = true});
-    size_t aliased = 0;
-    for (size_t i = 0; i < split.size(); ++i) {
-      EXPECT_TRUE(split[i].equal(joined[i])) << name << " " << i;
-      aliased += joined[i].storage().nbytes() > joined[i].nbytes() ? 1 : 0;
-    }
-    EXPECT_GE(aliased, 5u) << name << ": q, k, v, gate and up lie in a matrix of theirs";
-  }
 }
 
 TEST(gpu_model, a_slow_path_says_why_and_what_it_costs) {
@@ -284,12 +241,14 @@ TEST(gpu_model, decoding_gives_the_logits_of_the_whole_sequence) {
       const std::vector<int64_t> slots = {3};
       model.prefill(packed, *cache, slots);
       cache->copy(3, 1, prompt);
+      const auto decoder = model.make_decoder(*cache, {});
       double worst = 0;
       for (int64_t i = prompt; i < length; ++i) {
-        const std::vector<int32_t> token = {tokens[i]}, position = {static_cast<int32_t>(i)};
-        const std::vector<int64_t> slot = {1};
-        const at::Tensor got = model.head().logits(model.decode(token, position, slot, *cache)).cpu();
-        worst = std::max(worst, (got.select(0, 0) - want.select(0, i)).abs().max().item<double>());
+        const auto place = static_cast<uint32_t>(i);
+        const Lane lane{1, tokens[i], static_cast<int32_t>(i), 1, {9, 1, 0, 0, place}, i % 2 == 0};
+        const SampledToken got = decoder->next({&lane, 1}).front();
+        worst = std::max(
+            worst, std::abs(static_cast<double>(got.logit) - want.select(0, i).const_data_ptr<float>()[got.token]));
       }
       const double largest = want.abs().max().item<double>();
       std::printf("%-12s %-6s decoded against whole: %.4f of the largest logit\n", name, view.name, worst / largest);

@@ -1,0 +1,17 @@
+# cuda_versions(NVCC TORCH_DIR OUT): OUT is why device code by this nvcc does not go with this LibTorch, "" where it does: its headers are
+# of another CUDA than the runtime that LibTorch brings, if their first numbers differ.
+function(cuda_versions NVCC TORCH_DIR OUT)
+  execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE said ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" _ "${said}")
+  set(nvcc_major "${CMAKE_MATCH_1}")
+  set(nvcc_version "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}")
+  file(STRINGS ${TORCH_DIR}/version.py line REGEX "^cuda.*=")
+  string(REGEX MATCH "'([0-9]+)\\.([0-9]+)" _ "${line}")
+  set(torch_major "${CMAKE_MATCH_1}")
+  set(torch_version "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}")
+  set(why "")
+  if(NOT nvcc_major STREQUAL torch_major)
+    set(why "${NVCC} is of CUDA ${nvcc_version}, LibTorch in ${TORCH_DIR} of CUDA ${torch_version}: set -DUCAS_NVCC to an nvcc of CUDA ${torch_major}, install a torch for CUDA ${nvcc_major}, or build without kernels (-DUCAS_CUDA_KERNELS=OFF)")
+  endif()
+  set(${OUT} "${why}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,12 @@
+#include "support/gpu_emulation.h"
+
+#include "gpu/table.inc"
+
+namespace ucas::gpu {
+
+const Table& host() {
+  static const Table table = UCAS_GPU_TABLE("host");
+  return table;
+}
+
+}  // namespace ucas::gpu
