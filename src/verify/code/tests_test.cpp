@@ -308,7 +308,7 @@ TEST(tested_expressions, that_are_literals_or_made_of_them_are_worked_out) {
                 {"sum(i ** 2 for i in [1, 2, 3] if i % 2 == 1 and i > 0)", "10"},
                 {"'abcd'[1:-1].upper() + chr(ord('a') + 1)", "'BCb'"},
                 {"(3 in [1, 3] or 1 > 2)", "True"},
-                {"'a' if 1 < 2 else 'b'", "'a'"}};
+                {"('a' if 1 < 2 else 'b')", "'a'"}};
   for (const auto& one : kCases) {
     const Tests tests = read(std::string("import math\nassert f(1) == ") + one.text);
     EXPECT_TRUE(equal(tests.expected.at(0).value, *parse_value(one.value))) << one.text;
