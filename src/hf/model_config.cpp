@@ -216,7 +216,7 @@ OrderedJson read_like(const std::string& like, const char* name) {
   std::string path = path_join(like, name);
   if (!read_config_json(path, kConfigLimit).is_object())
     throw Error(ErrorKind::config, str(path, ": expected a JSON object"));
-  return OrderedJson::parse(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
+  return parse_ordered_json(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
 }
 
 void write_ids(const ModelConfig& config, OrderedJson& json) {
