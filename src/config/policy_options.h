@@ -9,7 +9,6 @@
 #include "core/model_options.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "evaluate/sources/config.h"
 #include "records/eval_config.h"
 #include "rollout/environment/config.h"
 #include "sampling/config.h"
@@ -53,7 +52,7 @@ struct ScoreOptions {
 
 struct EvaluateOptions {
   std::string suite, name;
-  std::vector<std::string> data, server, responses;
+  std::vector<std::string> data, responses;
   std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
@@ -66,7 +65,6 @@ struct EvaluateOptions {
   code::CodeOptions code;
   EvalConfig eval{.dtype = Dtype::automatic};
   EnvironmentConfig environment;
-  ServerOptions served;
   ProblemOptions problems;
   EngineConfig engine;
   MachineOptions machine;

@@ -239,35 +239,23 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
   return problems;
 }
 
-void ModelSettings::fields(Fields& f) {
-  f.field("template", prompt_template, "prompt template that the model was trained with");
-  f.field("stop", stop, "additional stop tokens or strings that end a response");
-  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length of the model in tokens; 0 = not set");
-  int said = extract ? static_cast<int>(*extract) + 1 : 0;
-  constexpr auto extracts = names(Extract{});
-  f.choice("extract", said, {"", extracts[0], extracts[1], extracts[2]}, "answer extraction mode for the model");
-  extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
-}
-
-PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
-                               const Suite& suite) {
+PromptSettings prompt_settings(const CommandSettings& command, const Benchmark& benchmark, const Suite& suite) {
   PromptSettings put;
   const std::string said = command.prompt_template.value_or("");
   for (const std::string* name :
-       {&model.prompt_template, &said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
+       {&said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
     if (put.prompt_template.empty()) put.prompt_template = *name;
   }
-  for (int64_t limit : {model.max_tokens, command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens,
-                        command.default_max_tokens}) {
+  for (int64_t limit :
+       {command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens, command.default_max_tokens}) {
     if (put.max_tokens == 0) put.max_tokens = limit;
   }
-  for (const auto* stops : {&benchmark.stop, &command.stop, &model.stop}) {
+  for (const auto* stops : {&benchmark.stop, &command.stop}) {
     for (const std::string& stop : *stops) {
       if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);
     }
   }
   put.extract = command.extract ? option_of(*command.extract) : benchmark.extract;
-  if (model.extract) put.extract = option_of(*model.extract);
   return put;
 }
 

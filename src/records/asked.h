@@ -47,7 +47,7 @@ struct AskedSet {
 struct Asked {
   std::string version;  // of ucas
   int64_t grader_version = 0;
-  std::string origin;  // of responses not generated here: "server", or the kind of file; "" = generated here
+  std::string origin;  // "file": of responses not generated here; "" = generated here
   std::string keys;    // of the draws: "problem" (source and id) or "place" (index in the data)
   std::vector<ModelFile> model_files;
   std::vector<AskedSet> sets;

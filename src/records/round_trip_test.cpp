@@ -119,7 +119,7 @@ TEST_F(round_trip, of_how_an_evaluation_was_made) {
   e.config.max_tokens = 32;
   e.asked = Asked{.version = "0.2.0",
                   .grader_version = 4,
-                  .origin = "server",
+                  .origin = "file",
                   .keys = "place",
                   .model_files = {{"model.safetensors", 7, "feedbeefcafe"}},
                   .sets = {{.name = "b",

@@ -72,7 +72,6 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.code = options.code;
   plan.engine = options.engine;
   plan.environment = options.environment;
-  plan.served = options.served;
   plan.device = options.machine.device;
   plan.threads = options.machine.threads;
   return plan;
@@ -130,14 +129,14 @@ struct OfRuns {
 };
 
 // Puts the newest checkpoint in the place of a run's directory.
-OfRuns settings_of_runs(std::vector<ModelSettings>& models, bool suite) {
+OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   static const std::set<std::string> kOfSuites = {"template", "few_shot",    "shots",    "stop",
                                                   "dtype",    "environment", "max_turns"};
   OfRuns out;
   std::map<std::string, std::set<std::string>> values;  // by key, "" where a run has the default
   std::vector<std::vector<Setting>> each;
-  for (ModelSettings& model : models) {
-    const std::string run = model.by == AnsweredBy::checkpoint ? run_of_model(model.path) : "";
+  for (EvaluatedModel& model : models) {
+    const std::string run = model.is_responses ? "" : run_of_model(model.path);
     if (run.empty()) continue;
     if (is_directory(path_join(model.path, "checkpoints"))) {
       model.path = newest_model(run);
@@ -200,10 +199,10 @@ void print_tables(const EvaluationPlan& plan, const std::vector<EvalRecord>& res
   if (results.size() > 1) out("\n" + comparison_text(results));
 }
 
-int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models) {
+int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<EvaluatedModel>& models) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  for (const ModelSettings& model : models) {
+  for (const EvaluatedModel& model : models) {
     plan.model = model;
     labels.push_back(model.label);
     const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
@@ -233,19 +232,18 @@ int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const s
 struct EvaluateWords {
   EvaluateOptions options;
   EvaluationPlan plan;
-  std::vector<ModelSettings> models;
+  std::vector<EvaluatedModel> models;
   OfRuns of_runs;
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "server", "responses", "stop"});
-  const std::vector<Setting> of_models = take_model_settings(line);
+  PolicyLine line = read_policy_line(words, {"data", "responses", "stop"});
   EvaluateWords asked;
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
-  asked.models = read_models(with_others(line.positionals, options), of_models);
-  for (ModelSettings& model : asked.models) {
-    if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
+  asked.models = read_models(line.positionals, options.responses);
+  for (EvaluatedModel& model : asked.models) {
+    if (!model.is_responses) model.path = checkpoint_directory(model.path);
   }
   asked.of_runs = settings_of_runs(asked.models, !options.suite.empty());
   line.settings = with_settings_of_runs(asked.of_runs, line.settings);
@@ -253,15 +251,14 @@ EvaluateWords read_evaluate_words(const Words& words) {
   ucas::apply(options, line.settings);
   options.eval.dtype = decided(options.eval.dtype, options.machine.device);
   resolve_hub_names(options);
-  const bool all_given =
-      std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
+  const bool all_given = std::ranges::all_of(asked.models, &EvaluatedModel::is_responses);
   if (options.data.empty() && !(all_given && options.suite.empty())) {
     throw Error(ErrorKind::usage, options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
                                                         : "--data DIR is missing: where the suite's files are");
   }
   asked.plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : asked.models) {  // a wrong path is said before the work
-    if (model.by == AnsweredBy::checkpoint) read_model_config(model.path);
+  for (const EvaluatedModel& model : asked.models) {  // a wrong path is said before the work
+    if (!model.is_responses) read_model_config(model.path);
   }
   return asked;
 }
@@ -277,8 +274,8 @@ void check_environment(const EvaluateWords& asked) {
     refuse(str("device = \"", plan.device, "\""),
            "the decoder of a GPU samples several tokens at once; set --device cpu");
   }
-  for (const ModelSettings& model : asked.models) {
-    if (model.by != AnsweredBy::checkpoint) {
+  for (const EvaluatedModel& model : asked.models) {
+    if (model.is_responses) {
       refuse(str("responses of ", printable(model.label)), "it answers checkpoints alone; evaluate the other apart");
     }
   }

@@ -29,7 +29,6 @@ constexpr uint32_t kEvaluationStep = 0x80000000u;
 struct EvalSource {
   std::string name;                                   // Problem::source
   std::vector<int32_t> stop_ids;                      // empty = EvalInput::stop_ids
-  std::vector<std::string> stop_texts = {};           // the same as texts, and end_texts, for servers that take no ids
   std::vector<std::string> end_texts = {};            // end a response wherever its tokens complete one
   int64_t max_tokens = 0;                             // 0 = EvalConfig::max_tokens
   std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions

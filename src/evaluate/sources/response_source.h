@@ -1,4 +1,4 @@
-// Where the responses of an evaluation come from: the rollout engine, a server, a file. From each of them they end in
+// Where the responses of an evaluation come from: the rollout engine or a file. From each of them they end in
 // the same journal and are graded and counted by the same code (records/outputs.h, score.h).
 #pragma once
 

@@ -98,7 +98,8 @@ void StudyPlan::add_base_rows(const EvaluationPlan& further) {
       base_rows_.push_back(
           {"base, " + stem, str(starts_[i].path, "-", stem), str(starts_[i].view, "-", stem), i, further});
       EvaluationPlan& evaluation = base_rows_.back().evaluation;
-      evaluation.prompt_template = evaluation.model.prompt_template = name;
+      evaluation.prompt_template = name;
+      evaluation.typed.prompt_template = name;
       evaluation.name = name_of(evaluation);
     }
   }
@@ -245,12 +246,13 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     plan.data_directory = c.data;
     plan.limit = c.base.test_limit;
     // As trained, whatever the suite says of other models.
-    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
-    plan.model.extract = said(train.reward.extract);
+    plan.prompt_template = train.data.prompt_template;
+    plan.typed.prompt_template = plan.prompt_template;
+    plan.typed.extract = said(train.reward.extract);
     plan.examples = train.data.examples;
     plan.grader = train.reward.grader;
     plan.graders = parse_graders(train.reward.graders, "reward.graders");
-    plan.model.max_tokens = c.evaluate.max_tokens;
+    plan.typed.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
   plan.name = name_of(plan);
@@ -272,7 +274,7 @@ std::string StudyPlan::as_graded(const EvaluationPlan& plan) const {
 // In the pool: by everything that decides the result.
 std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
   const std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n",
-                                   plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit,
+                                   plan.typed.extract ? static_cast<int>(*plan.typed.extract) + 1 : 0, "\n", plan.limit,
                                    "\n", test_hash_, as_graded(plan));
   return str(config().eval_name(), "-", hash_of_text(settings).substr(0, 8));
 }
