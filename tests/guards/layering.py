@@ -89,7 +89,7 @@ ALLOWED = {
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
     "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
                     "train/signals train/optimizer",
-    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
+    "evaluate/engine": "core sections kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
                        "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results "
                        "train/update",
     "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",

@@ -203,7 +203,7 @@ int summarize_data(const std::vector<std::string>& files, const CheckOptions& op
   if (!options.tokenizer.empty()) tokenizer = Tokenizer::load(options.tokenizer);
   OrderedJson all = OrderedJson::array();
   bool first = true;
-  for (const std::string& path : data_files(files, OptionNames::training_data)) {
+  for (const std::string& path : data_files(files)) {
     const DataFindings found = look_into(path, options, tokenizer ? &*tokenizer : nullptr);
     if (options.json) {
       all.push_back(json_of_findings(found));
@@ -221,7 +221,7 @@ int find_contamination(const std::vector<std::string>& training, const CheckOpti
   reading.labels = false;
   reading.columns = options.columns;
   reading.columns_where_there = true;
-  const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
+  const std::vector<Problem> trained = read_problems(data_files(training), reading);
   const std::vector<Problem> evaluated = read_problems(options.against, reading);
   std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);
   sort_by_share(found);

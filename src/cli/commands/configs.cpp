@@ -216,7 +216,7 @@ std::string commented_toml(const TrainConfig& config, const std::string& method)
 
 void check_options(const ConfigOptions& options) {
   if (options.model.empty()) throw Error(ErrorKind::usage, "config: --model DIR or ORG/NAME is missing");
-  if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET is missing");
+  if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET/FILE is missing");
   if (options.gpus > 1 && is_cpu(options))
     throw Error(ErrorKind::usage, "--gpus N needs --gpu NAME, which GPU they are");
   if (!options.out.empty() && exists(options.out)) {
@@ -236,7 +236,7 @@ int write_config(const std::vector<Setting>& settings_of_line) {
   check_options(options);
   const Fit fit = fit_of(options);
   ConfigOptions here = options;  // paths in the place of names
-  here.data = data_files(options.data, OptionNames::training_data);
+  here.data = data_files(options.data);
   const bool there = exists(options.model) || !cached_file(options.model, "config.json").empty();
   if (there || !known_model(options.model)) here.model = checkpoint_directory(options.model);
   const std::string directory = exists(here.model) ? here.model : "";
