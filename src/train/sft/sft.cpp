@@ -281,7 +281,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
       model, phases, config,
       [&](const SftStep& s) {
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
-        observer.step(s.step, shown(s), nullptr);
+        observer.step(s.step, shown(s));
       },
       run ? &*run : nullptr, [&](int64_t done) { observer.begin({"sft", out, done, planned, 0, 0, true}); });
   save_model(model, partial.path(), tokenizer.directory());
