@@ -1,5 +1,5 @@
 // What is written into a run directory reads back as it was; the files with tests of their own are not repeated here
-// (step_data, step_methods, outputs, asked).
+// (step_data, outputs, asked).
 #include <gtest/gtest.h>
 
 #include <algorithm>

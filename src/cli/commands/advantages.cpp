@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
@@ -11,12 +13,12 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "cli/commands/advantages_table.h"
-#include "cli/saved_steps.h"
 #include "compare/advantages_compare.h"
 #include "methods/apply.h"
+#include "objective/advantage/group_advantage.h"
+#include "objective/advantage/reward_terms.h"
+#include "records/run/run_directory.h"
 #include "records/run/step_data.h"
-#include "records/run/step_methods.h"
 #include "report/methods_figure.h"
 
 namespace ucas {
@@ -27,7 +29,6 @@ struct AdvantagesConfig {
   std::vector<std::string> method;
   int64_t step = 0;
   int64_t show = 10;
-  bool save = false;
   bool table = false;
   double rare = 0.25;
   std::string page;
@@ -36,10 +37,8 @@ struct AdvantagesConfig {
         "method", method,
         "methods to recompute under with default options, NAME or NAME:PRESET; empty = the run's method and settings");
     f.field("step", step, Range{0, 1e9},
-            "step of the run directory to read; 0 = the last saved step, with --save all saved steps");
+            "step of the run directory to read; 0 = the last saved step, with --table all saved steps");
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
-    f.field("save", save,
-            "write the advantages for `ucas report` to step-N.methods.json next to the step, and print no comparison");
     f.field("table", table,
             "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
     f.field("page", page,
@@ -190,18 +189,202 @@ std::string text_of(const std::string& path, const StepData& data, const std::st
   return text;
 }
 
-void save_methods(const std::string& path, const StepData& data, std::span<const Recomputed> methods) {
-  std::vector<MethodAdvantages> saved;
-  for (const Recomputed& method : methods) {
-    saved.push_back({method.name, method.preset, method.title, {}, method.advantage});
-    for (const FieldValue& field : method.settings) {
-      saved.back().settings.emplace_back(field.key.substr(7), field.value);
+// `path` itself, or files of the run directory `path`: of the step asked for, else (0) all that are there.
+std::vector<std::string> saved_step_files(const std::string& path, int64_t step) {
+  if (!is_directory(path)) {
+    if (step > 0)
+      throw Error(ErrorKind::usage, str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
+    return {path};
+  }
+  const auto file_of = [&](int64_t n) { return path_join(path_join(path, "signals"), step_name(n) + ".jsonl"); };
+  std::vector<std::string> files;
+  for (const int64_t saved : steps_with_signals(path)) files.push_back(file_of(saved));
+  if (files.empty()) {
+    throw Error(ErrorKind::path,
+                str(printable(path, 400),
+                    ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
+                    "above 0"));
+  }
+  return step > 0 ? std::vector{file_of(step)} : files;
+}
+
+// ---------------------------------------------------------------------------------------- all methods against DAPO
+
+struct Entry {
+  std::string name, variant;
+  std::unique_ptr<Method> method;
+};
+
+Entry entry(const std::string& name, const std::string& preset, const std::string& placebo = "") {
+  Entry made{name, placebo.empty() ? preset : "placebo " + placebo, make_method(name, preset)};
+  if (!placebo.empty()) ucas::apply(*made.method, {{"placebo", placebo, "table", false}});
+  return made;
+}
+
+const MethodRow& reference() { return find_method("dapo"); }
+
+// What its option `placebo` can be but off; none where it has no such option.
+std::vector<std::string> placebos_of(Method& method) {
+  Fielder list = [](Fields& f, void* m) { static_cast<Method*>(m)->fields(f); };
+  for (const FieldValue& field : list_fields(list, &method)) {
+    if (field.key == "placebo")
+      return {"permuted_confidence", "permuted_within_sign", "permuted_certainty", "matched_dapo"};
+  }
+  return {};
+}
+
+// A method with placebos is one whose presets are of interest, too.
+std::vector<Entry> all_entries() {
+  std::vector<Entry> entries;
+  for (const MethodRow& row : method_rows()) {
+    if (&row == &reference()) continue;
+    entries.push_back(entry(row.name, row.presets.front()));
+    const std::vector<std::string> placebos = placebos_of(*entries.back().method);
+    if (placebos.empty()) continue;
+    for (size_t i = 1; i < row.presets.size(); ++i) entries.push_back(entry(row.name, row.presets[i]));
+    for (const std::string& placebo : placebos) entries.push_back(entry(row.name, row.presets.front(), placebo));
+  }
+  return entries;
+}
+
+std::vector<Entry> chosen_entries(std::span<const std::string> only) {
+  std::vector<Entry> entries;
+  for (const std::string& word : only) {
+    const size_t colon = std::min(word.find(':'), word.size());
+    const MethodRow& row = find_method(word.substr(0, colon));
+    const std::string variant = colon < word.size() ? word.substr(colon + 1) : row.presets.front();
+    if (&row == &reference() && variant == row.presets.front()) continue;
+    const std::vector<std::string> placebos = placebos_of(*row.make(row.presets.front()));
+    const bool placebo = std::ranges::find(placebos, variant) != placebos.end();
+    entries.push_back(placebo ? entry(row.name, row.presets.front(), variant) : entry(row.name, variant));
+  }
+  return entries;
+}
+
+// What DAPO and a method ask of the tokens so far.
+struct Sums {
+  double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0, size_a = 0, size_b = 0;
+  void add(double x, double y) {
+    n += 1;
+    a += x;
+    b += y;
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+    size_a += std::fabs(x);
+    size_b += std::fabs(y);
+  }
+  double correlation() const {
+    const double va = aa - a * a / n, vb = bb - b * b / n;
+    // Rounding leaves a constant's variance near 0, not at it.
+    const bool known = n > 0 && va > 1e-9 * aa && vb > 1e-9 * bb;
+    return known ? (ab - a * b / n) / std::sqrt(va * vb) : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+std::vector<float> asked_by(const Method& method, const Batch& batch) {
+  std::vector<float> advantage(batch.token.size());
+  Recording recording;
+  method.advantages(batch, advantage, recording);
+  return first_update(method, batch, advantage);
+}
+
+void add_responses(const Batch& batch, double rare, const std::vector<float>& a, const std::vector<float>& b,
+                   AgainstDapo& row) {
+  for (const Group& group : batch.groups) {
+    const auto o = batch.of(group);
+    const auto right = static_cast<double>(std::ranges::count_if(o, is_right));
+    const auto all = static_cast<double>(o.size());
+    if (right == 0 || right == all) continue;
+    for (const Response& o_i : o) {
+      if (!is_right(o_i) || !o_i.trained || o_i.length == 0) continue;
+      const bool lowered = mean(Batch::tokens(b, o_i)) < mean(Batch::tokens(a, o_i)) - 1e-6;
+      const bool few = right <= rare * all;
+      (few ? row.rare : row.other) += 1;
+      (few ? row.rare_lowered : row.other_lowered) += lowered;
     }
   }
-  std::string file = step_methods_file(path);
-  write_file(file, step_methods_json(data, hash_of_file(path), saved));
-  out(str(printable(file, 400), ": ", methods.size(), methods.size() == 1 ? " method, " : " methods, ",
-          grouped(data.batch.token_count()), " tokens\n"));
+}
+
+void add_step(const Batch& batch, double rare, const std::vector<float>& a, const std::vector<float>& b, Sums& sums,
+              AgainstDapo& row) {
+  for (const Response& o : batch.responses) {
+    if (!o.trained) continue;
+    for (int64_t t = o.first; t < o.first + o.length; ++t) {
+      sums.add(a[t], b[t]);
+      row.turned += a[t] * b[t] < 0;
+      row.silenced += a[t] != 0 && b[t] == 0;
+      row.woken += a[t] == 0 && b[t] != 0;
+    }
+  }
+  add_responses(batch, rare, a, b, row);
+}
+
+std::string why_left_out(const Method& method, const StepData& data) {
+  const Needs needs = method.needs();
+  std::string lacks = missing(needs, data.batch);
+  if (lacks.empty() && needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
+  if (lacks.empty() && needs.likeliest > 0 && data.batch.margin.size() != data.batch.token.size())
+    lacks = "the margin of every token (\"margin\")";
+  if (lacks.empty() && needs.reward_parts && data.batch.reward_terms.size() < 2) lacks = "several parts of the reward";
+  return lacks;
+}
+
+// In one pass over the steps: a step is read once.
+void compare_all(std::span<const std::string> files, std::vector<Entry>& entries, MethodsTable& table) {
+  const auto dapo = reference().make();
+  std::vector<Sums> sums(entries.size() + 1);
+  std::vector<AgainstDapo> rows(entries.size() + 1);
+  std::vector<std::string> lacks(entries.size());
+  for (const std::string& file : files) {
+    const StepData data = read_step_data(file);
+    const Batch batch = data.answer_classes ? data.batch : with_answer_classes(data);
+    const std::vector<float> a = asked_by(*dapo, batch);
+    add_step(batch, table.rare, a, a, sums[0], rows[0]);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (lacks[i].empty()) lacks[i] = why_left_out(*entries[i].method, data);
+      if (lacks[i].empty())
+        add_step(batch, table.rare, a, asked_by(*entries[i].method, batch), sums[i + 1], rows[i + 1]);
+    }
+    table.steps += 1;
+    table.groups += std::ssize(batch.groups);
+    table.responses += std::ssize(batch.responses);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].name = i == 0 ? dapo->row().name : entries[i - 1].name;
+    rows[i].variant = i == 0 ? dapo->row().presets.front() : entries[i - 1].variant;
+    if (i > 0 && !lacks[i - 1].empty()) {
+      table.left_out.push_back(str(rows[i].name, ": ", lacks[i - 1]));
+      continue;
+    }
+    rows[i].correlation = sums[i].correlation();
+    rows[i].size = sums[i].size_a == 0 ? 0 : sums[i].size_b / sums[i].size_a;
+    rows[i].tokens = static_cast<int64_t>(sums[i].n);
+    rows[i].net = sums[i].n == 0 ? 0 : sums[i].b / sums[i].n;
+    table.rows.push_back(rows[i]);
+  }
+}
+
+// Every method of the registry under its first preset, the other presets of UCAS and its placebos, or `only` these
+// names (NAME, NAME:PRESET or NAME:PLACEBO), on all of these steps. Error(config) naming an unknown method.
+MethodsTable methods_table(std::span<const std::string> files, double rare, std::span<const std::string> only) {
+  MethodsTable table;
+  table.rare = rare;
+  std::vector<Entry> entries = only.empty() ? all_entries() : chosen_entries(only);
+  compare_all(files, entries, table);
+  return table;
+}
+
+std::string methods_table_text(const MethodsTable& table, const std::string& source) {
+  const AgainstDapo& dapo = table.rows.front();
+  std::string text =
+      str(source, ": ", methods_extent(table), "\n  what each method asks of a token at the first update, ",
+          "compared with DAPO; rare: right where at most ", percent(table.rare, 0), " of the prompt's responses are, ",
+          grouped(dapo.rare), " of ", grouped(dapo.rare + dapo.other), " right responses\n\n");
+  text += methods_rows(table).text("  ");
+  if (!table.left_out.empty()) text += str("\n  left out, as the steps do not hold what they need\n");
+  for (const std::string& line : table.left_out) text += str("    ", line, "\n");
+  return text;
 }
 
 // The page, and next to it the figure as SVG and its numbers as CSV.
@@ -226,8 +409,7 @@ void write_page(const MethodsTable& table, const std::string& file, const Words&
 }
 
 void show_table(const AdvantagesConfig& config, const std::string& path, const Words& words) {
-  const MethodsTable table =
-      methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
+  const MethodsTable table = methods_table(saved_step_files(path, config.step), config.rare, config.method);
   if (!config.page.empty()) write_page(table, config.page, words);
   out(methods_table_text(table, printable(path, 400)));
 }
@@ -237,7 +419,7 @@ void show_table(const AdvantagesConfig& config, const std::string& path, const W
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
 
 int run_advantages(const Words& words) {
-  CommandLine line = parse_command_line(words, {"save", "table"});
+  CommandLine line = parse_command_line(words, {"table"});
   std::vector<Setting> general, of_method;
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
@@ -252,33 +434,22 @@ int run_advantages(const Words& words) {
                                       line.positionals.size(), "; see ucas advantages --help"));
   }
   if (config.table) {
-    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     if (!of_method.empty()) {
       throw Error(ErrorKind::usage,
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
-    if (config.save) throw Error(ErrorKind::usage, "--table and --save: give one of them");
     show_table(config, line.positionals[0], words);
     return kDone;
   }
   if (!config.page.empty()) throw Error(ErrorKind::usage, "--page is of --table: give both");
-  bool any_differs = false;
-  for (const std::string& path :
-       saved_step_files(line.positionals[0], config.step, config.save ? SavedSteps::all : SavedSteps::last)) {
-    StepData data = read_step_data(path);
-    std::unique_ptr<Method> own = own_method(data, path);
-    bool differs = false;
-    std::string again = reproduction(data, path, recompute(data.method, *own, data, path), differs);
-    std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
-    any_differs |= differs;
-    if (config.save) {
-      save_methods(path, data, methods);
-    } else {
-      out(text_of(path, data, again, methods, config.show));
-    }
-  }
-  return any_differs ? kDiffers : kDone;
+  const std::string path = saved_step_files(line.positionals[0], config.step).back();
+  const StepData data = read_step_data(path);
+  const std::unique_ptr<Method> own = own_method(data, path);
+  bool differs = false;
+  const std::string again = reproduction(data, path, recompute(data.method, *own, data, path), differs);
+  out(text_of(path, data, again, recomputed(config, of_method, data, path), config.show));
+  return differs ? kDiffers : kDone;
 }
 
 }  // namespace ucas

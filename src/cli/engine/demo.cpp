@@ -19,8 +19,6 @@
 
 namespace ucas {
 
-int run_advantages(const Words& words);
-
 namespace {
 
 // Five rules that the base uses alike, while half of the training problems ask for the first: what becomes of the
@@ -150,20 +148,11 @@ int Demo::run() {
     }
   }
   stage("Report");
-  compare_methods(runs);
   write_report(runs, places_.report(), title());
   out(str("\n", summary_table(runs, output_width())));
   say_more(trained, models);
   out(str("\nreport  ", places_.report(), "\ntook    ", human_seconds(now_seconds() - began), "\n"));
   return kDone;
-}
-
-// What the other methods would have made of the saved steps, for the report's token explorer.
-void Demo::compare_methods(const std::vector<std::string>& runs) const {
-  for (const std::string& run : runs) {
-    if (!exists(path_join(run, "signals"))) continue;
-    run_advantages({run, "--method", "grpo,dapo,ucas,ucas:logprob,ucas:released", "--save"});
-  }
 }
 
 void Demo::stage(const std::string& what) {

@@ -50,7 +50,6 @@ class Demo {
  private:
   void stage(const std::string& what);
   void claim_directory() const;
-  void compare_methods(const std::vector<std::string>& runs) const;
 
   DemoOptions options_;
   int64_t stage_ = 0;

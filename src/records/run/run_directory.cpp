@@ -42,8 +42,7 @@ int64_t step_of_line(std::string_view line, const std::string& where) {
 void remove_later_files(const std::string& folder, int64_t step) {
   if (!is_directory(folder)) return;
   for (const std::string& name : list_directory(folder)) {
-    std::string of_step = name.substr(0, name.find(".methods.json"));  // beside step data: records/run/step_methods.h
-    if (parse_step_name(of_step) > step) remove_all(path_join(folder, name));
+    if (parse_step_name(name) > step) remove_all(path_join(folder, name));
   }
 }
 

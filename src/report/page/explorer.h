@@ -1,15 +1,13 @@
-// The token explorer: single tokens of saved steps (records/run/step_data.h) with every quantity recorded of them, and
-// what several methods make of the same responses (records/run/step_methods.h). Everything shown was recorded in the
-// run directory; only logarithms are turned into probabilities. explorer.js draws it.
+// The token explorer: single tokens of saved steps (records/run/step_data.h) with every quantity recorded of them.
+// Everything shown was recorded in the run directory; only logarithms are turned into probabilities. explorer.js draws
+// it.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 #include "compare/groups.h"
 #include "records/run/step_data.h"
-#include "records/run/step_methods.h"
 
 namespace ucas {
 
@@ -18,13 +16,13 @@ namespace ucas {
 
 struct TokenQuantity {
   std::string symbol, title, equation;
-  enum class Kind { signal, trace, advantage, update, method } kind = Kind::signal;
+  enum class Kind { signal, trace, advantage, update } kind = Kind::signal;
   bool per_token = true;      // values are [N] if so, else [B]
   std::vector<float> values;  // NaN: not a finite number
   std::vector<float> mean;    // [B] over the response, of advantages; else empty
 };
 
-std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<const MethodAdvantages> methods);
+std::vector<TokenQuantity> token_quantities(const StepData& data);
 
 struct ExplorerPage {
   std::string json;  // what explorer.js reads
