@@ -57,7 +57,6 @@ struct EvaluateOptions {
   FewShot examples;
   std::vector<std::string> stop;
   std::string out;
-  bool json = false;
   int64_t limit = 0;
   ExtractOption extract = ExtractOption::automatic;
   GraderKind grader = GraderKind::math;

@@ -7,7 +7,6 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json.h"
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "config/run_evaluation.h"
@@ -214,14 +213,7 @@ int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const s
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
-  if (options.json) {
-    std::vector<std::string> models;
-    for (const EvalRecord& record : results)
-      models.push_back(str(json_text(record.label), ": ", trim(to_json(record))));
-    out(str("{", join(models, ",\n"), "}\n"));
-  } else {
-    print_tables(plan, results);
-  }
+  print_tables(plan, results);
   if (!options.out.empty()) {
     log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
             plan.name, ".json, .jsonl, .outputs.jsonl"));
