@@ -9,7 +9,7 @@
 #include "core/model_options.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 #include "rollout/environment/config.h"
 #include "sampling/config.h"
 #include "verify/extract_option.h"

@@ -10,8 +10,8 @@
 #include "base/files/file.h"
 #include "base/text/json.h"
 #include "records/evaluation.h"
-#include "records/run/environment.h"
 #include "records/run/rollouts.h"
+#include "records/run/run_directory.h"
 #include "records/run/steps.h"
 #include "support/temporary_directory.h"
 

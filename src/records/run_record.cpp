@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "base/text/json_object.h"
-#include "records/run/environment.h"
 #include "records/run/run_directory.h"
 
 namespace ucas {

@@ -19,7 +19,7 @@
 #include "hf/model_config.h"
 #include "hf/peft.h"
 #include "kernels/dispatch.h"
-#include "records/asked.h"
+#include "records/evaluation.h"
 #include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/environment/environment.h"

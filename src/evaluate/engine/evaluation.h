@@ -14,7 +14,6 @@
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
-#include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "rollout/environment/config.h"
 #include "sampling/config.h"

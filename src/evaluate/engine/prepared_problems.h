@@ -13,7 +13,7 @@
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/engine/evaluator.h"
 #include "hf/model_config.h"
-#include "records/asked.h"
+#include "records/evaluation.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {

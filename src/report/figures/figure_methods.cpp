@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "base/str.h"
-#include "report/figures/figures.h"
 #include "report/methods_figure.h"
+#include "report/study_figures.h"
 #include "report/svg/svg_chart.h"
 
 namespace ucas {

@@ -1,4 +1,4 @@
-#include "report/page/explorer.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
 #include "report/escape.h"
-#include "report/page/template.h"
 
 namespace ucas {
 

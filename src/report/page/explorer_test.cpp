@@ -1,4 +1,4 @@
-#include "report/page/explorer.h"
+#include "report/page/template.h"
 
 #include <gtest/gtest.h>
 

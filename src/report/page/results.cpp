@@ -7,11 +7,10 @@
 
 #include "base/str.h"
 #include "core/metrics.h"
-#include "report/benchmarks.h"
 #include "report/escape.h"
-#include "report/figures/figures.h"
+#include "report/signs.h"
+#include "report/study_figures.h"
 #include "report/svg/svg_chart.h"
-#include "report/trend.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "study/engine/runner.h"
+#include "study/engine/plan.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,6 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "report/report.h"
-#include "study/engine/plan.h"
 #include "study/engine/text_tasks.h"
 #include "study/table.h"
 #include "study/view.h"
