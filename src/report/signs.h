@@ -39,7 +39,7 @@ enum class SignRuleKind : uint8_t {
   counter,      // it only grows; 0 is healthy
   never_right,  // 0 for so many steps, though answers were graded
   not_finite,   // any number of any step
-  fell          // from its best (report/trend.h)
+  fell          // from its best (Trend, below)
 };
 constexpr std::array<const char*, 8> names(SignRuleKind) {
   return {"none", "above", "under_first", "ever", "counter", "never_right", "not_finite", "fell"};

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "compare/answers.h"
 #include "compare/diagnosis.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "records/run_record.h"
 #include "report/diagnosis.h"
 

@@ -10,7 +10,7 @@
 #include "base/text/fields.h"
 #include "cli/command.h"
 #include "config/train_config.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "records/outputs.h"
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"

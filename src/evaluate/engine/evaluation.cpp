@@ -15,7 +15,7 @@
 #include "base/terminal/log.h"
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "hf/model_config.h"
 #include "hf/peft.h"
 #include "kernels/dispatch.h"

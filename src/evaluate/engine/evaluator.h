@@ -1,4 +1,4 @@
-// Has generated what an evaluation needs and has it scored (score.h): one run of the source (response_source.h) over
+// Has generated what an evaluation needs and has it scored (score.h): one run of the source over
 // all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
 // Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollouter and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
