@@ -19,7 +19,7 @@
 #include "objective/advantage/reward_terms.h"
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
-#include "report/methods_figure.h"
+#include "results/table.h"
 
 namespace ucas {
 
@@ -41,9 +41,7 @@ struct AdvantagesConfig {
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
     f.field("table", table,
             "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
-    f.field("page", page,
-            "Markdown file to also write the table to as a page, with a figure and a CSV of the same name next to the "
-            "page, under --table; empty = none");
+    f.field("page", page, "Markdown file to also write the table to as a page, under --table; empty = none");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of right responses in a group for a right response to be rare, under --table");
   }
@@ -209,6 +207,59 @@ std::vector<std::string> saved_step_files(const std::string& path, int64_t step)
 }
 
 // ---------------------------------------------------------------------------------------- all methods against DAPO
+
+// Over all tokens of the steps; a DAPO's, b the method's.
+struct AgainstDapo {
+  std::string name, variant;             // "ucas", "placebo permuted_confidence"
+  double correlation = 0;                // of a and b; NaN if either is constant
+  double size = 0;                       // mean |b| over mean |a|
+  double net = 0;                        // mean b
+  int64_t tokens = 0, turned = 0;        // a b < 0
+  int64_t silenced = 0, woken = 0;       // b = 0 only; a = 0 only
+  int64_t rare = 0, rare_lowered = 0;    // rare right responses, and those whose mean b is below their mean a
+  int64_t other = 0, other_lowered = 0;  // the other right responses of groups with a difference
+};
+
+struct MethodsTable {
+  int64_t steps = 0, groups = 0, responses = 0;
+  double rare = 0;                    // a right response is rare where at most this share of its group is right
+  std::vector<AgainstDapo> rows;      // DAPO first
+  std::vector<std::string> left_out;  // "ppo: the values of a critic (..)"
+};
+
+Table methods_rows(const MethodsTable& table) {
+  Table out{{"method", "", "correlation", "mean |A|", "net push", "sign flip", "zeroed", "rare right lowered",
+             "other right lowered"},
+            {},
+            "llr"};
+  for (const AgainstDapo& row : table.rows) {
+    out.add({row.name, row.variant, Cell::decimal(row.correlation, 3),
+             Cell::decimal(row.size, 3).with(&Cell::after, " x"), Cell::decimal(row.net, 4, true),
+             share_text(row.turned, row.tokens), share_text(row.silenced, row.tokens),
+             share_text(row.rare_lowered, row.rare), share_text(row.other_lowered, row.other)});
+  }
+  return out;
+}
+
+std::string methods_extent(const MethodsTable& table) {
+  return str(table.steps, table.steps == 1 ? " saved step, " : " saved steps, ", grouped(table.groups), " prompts, ",
+             grouped(table.responses), " responses, ", grouped(table.rows.front().tokens), " tokens");
+}
+
+// A document of its own: what was compared, the table, what is left out.
+std::string methods_page(const MethodsTable& table, const std::string& command) {
+  const AgainstDapo& dapo = table.rows.front();
+  std::string text =
+      str("# ", table.rows.size(), " ways to weigh a token, same prompts, same bits\n\nMade by `", command,
+          "`.\n\nWhat each method asks of a token at the first update, compared with DAPO, over ",
+          methods_extent(table), ". Rare right: right responses where at most ", percent(table.rare, 0),
+          " of the prompt's are (", grouped(dapo.rare), " of ", grouped(dapo.rare + dapo.other),
+          "). Lowered: below DAPO's mean over the response.\n\n", methods_rows(table).markdown());
+  if (table.left_out.empty()) return text;
+  text += "\nLeft out, as the steps do not hold what they need:\n\n";
+  for (const std::string& line : table.left_out) text += str("- ", markdown_text(line), "\n");
+  return text;
+}
 
 struct Entry {
   std::string name, variant;
@@ -387,13 +438,11 @@ std::string methods_table_text(const MethodsTable& table, const std::string& sou
   return text;
 }
 
-// The page, and next to it the figure as SVG and its numbers as CSV.
 void write_page(const MethodsTable& table, const std::string& file, const Words& words) {
   if (!file.ends_with(".md")) {
     throw Error(ErrorKind::usage,
                 str("--page ", printable(file), ": expected the name of a Markdown file, one that ends in .md"));
   }
-  const std::string stem = file.substr(0, file.size() - 3), name = stem.substr(stem.find_last_of('/') + 1);
   std::string command = "ucas advantages";
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--page") {
@@ -402,10 +451,7 @@ void write_page(const MethodsTable& table, const std::string& file, const Words&
       command += " " + words[i];
     }
   }
-  const StudyFigure figure = methods_figure(table);
-  write_output(file, methods_page(table, name, command));
-  write_output(stem + ".svg", figure.svg);
-  write_output(stem + ".csv", figure.csv);
+  write_output(file, methods_page(table, command));
 }
 
 void show_table(const AdvantagesConfig& config, const std::string& path, const Words& words) {
