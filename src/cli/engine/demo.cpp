@@ -146,16 +146,9 @@ class EmbeddedDemo final : public Demo {
   EmbeddedDemo(const DemoConfig& config, ProgressMode progress) : Demo(config, progress), config_(config) {}
 
  private:
-  std::string title() const override {
-    return embedded_base().task.hidden_rule() ? "ucas demo: what becomes of right strategies that are rarely asked for"
-                                              : "ucas demo: discovering that working it out pays";
-  }
+  std::string title() const override { return "ucas demo: what becomes of right strategies that are rarely asked for"; }
   std::string task_stage() const override {
-    return config_.task == TaskKind::hidden_rule
-               ? "The task: chains of definitions behind a marker that decides what is asked for"
-           : config_.task == TaskKind::hidden_steps
-               ? "The task: chains of definitions whose letters each have an operation of their own"
-               : "The task: chains of definitions, to be guessed or worked out";
+    return "The task: chains of definitions behind a marker that decides what is asked for";
   }
   std::string base_stage() const override { return "Warm-up: a Qwen2 model from scratch, by supervised fine-tuning"; }
   void make_task() override { make_embedded_task(embedded_base()); }
@@ -200,11 +193,9 @@ class EmbeddedDemo final : public Demo {
     EmbeddedBase base;
     base.task_directory = places_.task();
     base.model_directory = base_model();
-    base.task = options_of(config_.task);
-    if (config_.task == TaskKind::hidden_rule) {
-      base.task.hidden = kDemoRules;
-      base.task.balanced = false;
-    }
+    base.task = options_of(TaskKind::hidden_rule);
+    base.task.hidden = kDemoRules;
+    base.task.balanced = false;
     base.task.seed = config_.sft_seed;
     base.task.count_test = config_.test_problems;
     base.worked_steps = config_.sft_worked_steps;
@@ -415,16 +406,6 @@ class PretrainedDemo final : public Demo {
   PretrainedDemoConfig config_;
 };
 
-// Which demonstration the options ask for.
-struct WhichDemo {
-  std::string model;
-  TaskName task{};
-  void fields(Fields& f) {
-    f.field("model", model, "");
-    f.choice("task", task, "");
-  }
-};
-
 }  // namespace
 
 int run_demo(const Words& words) {
@@ -432,17 +413,7 @@ int run_demo(const Words& words) {
   ProgressMode progress = parse_progress_mode(take_option(line.settings, "progress"));
   if (!line.positionals.empty())
     throw Error(ErrorKind::usage, str("demo takes options only, got ", line.positionals[0]));
-  WhichDemo which;
-  ucas::apply(which, line.settings, false);
-  const bool typed_task = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "task"; });
-  if (which.model.empty() && typed_task && text_task(which.task)) {
-    throw Error(ErrorKind::usage, str("demo: --task ", word_of(which.task),
-                                      " needs --model DIR, a pretrained model; `make ", "demo-real` fetches one"));
-  }
-  if (!which.model.empty() && typed_task && embedded_task(which.task)) {
-    throw Error(ErrorKind::usage, str("demo: --task ", word_of(which.task), " makes its own model; leave --model out"));
-  }
-  if (!which.model.empty()) {
+  if (std::ranges::find(line.settings, "model", &Setting::key) != line.settings.end()) {
     PretrainedDemoConfig config;
     ucas::apply(config, line.settings);
     config.dtype = decided(config.dtype, config.device);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -121,19 +120,18 @@ std::string newest_model(const std::string& run) {
   return newest;
 }
 
-// What the runs that models belong to say of an evaluation, and what is to be said of that.
+// What the run that models belong to says of an evaluation, and what is to be said of that.
 struct OfRuns {
-  std::vector<Setting> settings;  // on which they agree
+  std::vector<Setting> settings;
   std::vector<std::string> runs, models, warnings;
 };
 
-// Puts the newest checkpoint in the place of a run's directory.
+// Puts the newest checkpoint in the place of a run's directory. Runs that were made differently give no setting.
 OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   static const std::set<std::string> kOfSuites = {"template", "few_shot",    "shots",    "stop",
                                                   "dtype",    "environment", "max_turns"};
   OfRuns out;
-  std::map<std::string, std::set<std::string>> values;  // by key, "" where a run has the default
-  std::vector<std::vector<Setting>> each;
+  std::set<std::string> made;  // settings of each run, as text
   for (EvaluatedModel& model : models) {
     const std::string run = model.is_responses ? "" : run_of_model(model.path);
     if (run.empty()) continue;
@@ -143,29 +141,24 @@ OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
     }
     const std::string config = path_join(run, "config.toml");
     try {
-      each.push_back(evaluation_settings(make_train_config(read_toml(config))));
+      out.settings = evaluation_settings(make_train_config(read_toml(config)));
     } catch (const Error& error) {
       out.warnings.push_back(str("its settings are not taken: ", error.what()));
       continue;
     }
-    if (suite) std::erase_if(each.back(), [](const Setting& s) { return !kOfSuites.contains(s.key); });
+    if (suite) std::erase_if(out.settings, [](const Setting& s) { return !kOfSuites.contains(s.key); });
     if (std::ranges::find(out.runs, config) == out.runs.end()) out.runs.push_back(config);
-    for (const Setting& s : each.back()) values[s.key].insert(std::get<std::string>(s.value));
+    std::string text;
+    for (const Setting& s : out.settings) text += str(s.key, "=", std::get<std::string>(s.value), "\n");
+    made.insert(text);
   }
-  std::vector<std::string> differ;
-  for (auto& [key, found] : values) {
-    for (const std::vector<Setting>& own : each) {
-      if (std::ranges::find(own, key, &Setting::key) == own.end()) found.insert("");
-    }
-    if (found.size() > 1) differ.push_back(key);
+  if (made.size() > 1) {
+    out.settings.clear();
+    out.warnings.emplace_back(
+        "the runs would evaluate differently: no setting is taken from them; type what holds for all, or evaluate them "
+        "apart");
   }
-  if (!each.empty()) out.settings = each.front();
-  std::erase_if(out.settings, [&](const Setting& s) { return values[s.key].size() > 1; });
   for (Setting& s : out.settings) s.where = str(out.runs.front(), ": ", s.where);
-  if (!differ.empty()) {
-    out.warnings.push_back(str("the runs differ in ", join(differ, ", "),
-                               ": none of these is taken from them; name it for all, or evaluate them apart"));
-  }
   return out;
 }
 
