@@ -13,7 +13,6 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "compare/advantages_compare.h"
 #include "methods/apply.h"
 #include "objective/advantage/group_advantage.h"
 #include "objective/advantage/reward_terms.h"
@@ -92,6 +91,12 @@ std::vector<float> recompute(const std::string& name, const Method& method, cons
   bool classify = needs.answer_classes && !data.answer_classes;
   return compute_advantages(method, classify ? with_answer_classes(data) : data.batch).advantage;
 }
+
+struct Recomputed {
+  std::string name, title, preset;
+  std::vector<FieldValue> settings;  // method.alpha ...
+  std::vector<float> advantage;      // [N]
+};
 
 // The methods asked for, each with those of the settings that it knows.
 std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<Setting> settings, const StepData& data,
@@ -172,6 +177,138 @@ std::string reproduction(const StepData& data, const std::string& path, std::spa
                             : "; only part of the step is stored, and the method looks at the whole of it");
 }
 
+// What becomes of advantages a (stored, or DAPO's) under another method: b of the same tokens.
+struct Change {
+  int64_t tokens = 0, changed = 0, turned = 0;  // |a - b| > 1e-6; a b < 0
+  int64_t silenced = 0, woken = 0;              // b = 0 only; a = 0 only
+  double a = 0, b = 0, aa = 0, bb = 0, ab = 0, size_a = 0, size_b = 0;
+  void add(double x, double y) {
+    tokens += 1;
+    changed += std::fabs(x - y) > 1e-6;
+    turned += x * y < 0;
+    silenced += x != 0 && y == 0;
+    woken += x == 0 && y != 0;
+    a += x;
+    b += y;
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+    size_a += std::fabs(x);
+    size_b += std::fabs(y);
+  }
+  double per_token(double sum) const { return tokens == 0 ? 0 : sum / static_cast<double>(tokens); }
+  // NaN if either is constant.
+  double correlation() const {
+    const double va = aa - a * per_token(a), vb = bb - b * per_token(b);
+    // Rounding leaves a constant's variance near 0, not at it.
+    const bool known = va > 1e-9 * aa && vb > 1e-9 * bb;
+    return known ? (ab - a * per_token(b)) / std::sqrt(va * vb) : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+Cell advantage_cell(double value) { return Cell::decimal(value, 4, true); }
+
+// Of a response, its mean advantages, or of one of its tokens.
+struct Changed {
+  size_t row = 0, token = 0;
+  double stored = 0, recomputed = 0;
+  double size() const { return std::fabs(recomputed - stored); }
+};
+
+// The `show` largest; ties in order of the file.
+std::vector<Changed> largest(std::vector<Changed> changes, size_t show) {
+  std::erase_if(changes, [](const Changed& c) { return c.size() <= 1e-6; });
+  std::ranges::stable_sort(changes, std::greater{}, &Changed::size);
+  changes.resize(std::min(changes.size(), show));
+  return changes;
+}
+
+std::vector<Cell> cells_of(const StepData& data, const Changed& c, std::vector<Cell> about) {
+  const Response& o = data.batch.responses[c.row];
+  about.insert(about.begin(), {printable(data.problem[static_cast<size_t>(o.group)], 40), str(o.sample)});
+  for (double value : {c.stored, c.recomputed, c.recomputed - c.stored}) about.push_back(advantage_cell(value));
+  return about;
+}
+
+std::string responses_text(const StepData& data, const std::vector<float>& recomputed, size_t show) {
+  std::vector<Changed> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    changes.push_back({i, 0, mean(Batch::tokens(data.advantage, o)), mean(Batch::tokens(recomputed, o))});
+  }
+  Table table{{"problem", "sample", "verdict", "reward", "tokens", "stored A", "new A", "change"}, {}, "lllr"};
+  for (const Changed& c : largest(std::move(changes), show)) {
+    const Response& o = data.batch.responses[c.row];
+    table.add(cells_of(data, c, {name_of(o.verdict.kind), fixed(o.reward, 3), str(o.length)}));
+  }
+  return table.rows.empty() ? "" : "\n  responses whose mean advantage changes most\n" + table.text("  ");
+}
+
+std::string tokens_text(const StepData& data, std::span<const float> recomputed, size_t show) {
+  std::vector<Changed> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
+      changes.push_back({i, t, data.advantage[t], recomputed[t]});
+    }
+  }
+  Table table{{"problem", "sample", "text", "position", "id", "stored A", "new A", "change"}, {}, "lllr"};
+  for (const Changed& c : largest(std::move(changes), show)) {
+    const std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
+    const int64_t position = static_cast<int64_t>(c.token) - data.batch.responses[c.row].first;
+    table.add(cells_of(data, c, {piece, str(position), str(data.batch.token[c.token])}));
+  }
+  return table.rows.empty() ? "" : "\n  tokens that change most (position from 0)\n" + table.text("  ");
+}
+
+std::string unquoted(const FieldValue& field) {
+  bool text = field.value.size() >= 2 && field.value.front() == '"';
+  return text ? field.value.substr(1, field.value.size() - 2) : field.value;
+}
+
+// "  alpha 0.25, beta 0.01, ..." in lines of at most 110 columns.
+std::string settings_text(const std::vector<FieldValue>& settings) {
+  std::string text, line;
+  for (const FieldValue& field : settings) {
+    std::string item = str(field.key.substr(7), " ", unquoted(field));
+    if (line.size() + item.size() > 106) {
+      text += line + ",\n";
+      line.clear();
+    }
+    line += (line.empty() ? "  " : ", ") + item;
+  }
+  return line.empty() ? text : text + line + "\n";
+}
+
+std::string of_tokens(int64_t count, const Change& change) {
+  return str(grouped(count), " (", percent(static_cast<double>(count) / std::max<double>(1, change.tokens)), ")");
+}
+
+std::string comparison_text(const StepData& data, const Recomputed& method, int64_t show) {
+  Change c;
+  for (size_t t = 0; t < method.advantage.size(); ++t) c.add(data.advantage[t], method.advantage[t]);
+  int64_t responses = 0, responses_turned = 0;  // by their mean advantage
+  for (const Response& o : data.batch.responses) {
+    responses += o.length > 0;
+    responses_turned += mean(Batch::tokens(data.advantage, o)) * mean(Batch::tokens(method.advantage, o)) < 0;
+  }
+  std::string text = str(method.title, " (", method.name, method.preset.empty() ? "" : str(", preset ", method.preset),
+                         ")\n", settings_text(method.settings));
+  const Table means{{"", "stored", "new"},
+                    {{"mean |A|", Cell::decimal(c.per_token(c.size_a), 4), Cell::decimal(c.per_token(c.size_b), 4)},
+                     {"mean A", advantage_cell(c.per_token(c.a)), advantage_cell(c.per_token(c.b))}}};
+  text += means.text("  ");
+  text += str("  correlation over tokens       ",
+              std::isnan(c.correlation()) ? "none: one side is constant" : fixed(c.correlation(), 4), "\n");
+  text += str("  tokens changed                ", of_tokens(c.changed, c), "\n");
+  text += str("  tokens with a sign flip        ", of_tokens(c.turned, c), ", became zero: ", grouped(c.silenced),
+              ", became non-zero: ", grouped(c.woken), "\n");
+  text += str("  responses with a sign flip     ", grouped(responses_turned), " of ", grouped(responses), "\n");
+  if (c.changed == 0) return text + "  nothing changes: every advantage is as stored (within 1e-6)\n";
+  return text + responses_text(data, method.advantage, static_cast<size_t>(show)) +
+         tokens_text(data, method.advantage, static_cast<size_t>(show));
+}
+
 std::string text_of(const std::string& path, const StepData& data, const std::string& again,
                     std::span<const Recomputed> methods, int64_t show) {
   const Batch& batch = data.batch;
@@ -208,14 +345,9 @@ std::vector<std::string> saved_step_files(const std::string& path, int64_t step)
 
 // ---------------------------------------------------------------------------------------- all methods against DAPO
 
-// Over all tokens of the steps; a DAPO's, b the method's.
 struct AgainstDapo {
   std::string name, variant;             // "ucas", "placebo permuted_confidence"
-  double correlation = 0;                // of a and b; NaN if either is constant
-  double size = 0;                       // mean |b| over mean |a|
-  double net = 0;                        // mean b
-  int64_t tokens = 0, turned = 0;        // a b < 0
-  int64_t silenced = 0, woken = 0;       // b = 0 only; a = 0 only
+  Change change;                         // over all tokens of the steps
   int64_t rare = 0, rare_lowered = 0;    // rare right responses, and those whose mean b is below their mean a
   int64_t other = 0, other_lowered = 0;  // the other right responses of groups with a difference
 };
@@ -233,9 +365,10 @@ Table methods_rows(const MethodsTable& table) {
             {},
             "llr"};
   for (const AgainstDapo& row : table.rows) {
-    out.add({row.name, row.variant, Cell::decimal(row.correlation, 3),
-             Cell::decimal(row.size, 3).with(&Cell::after, " x"), Cell::decimal(row.net, 4, true),
-             share_text(row.turned, row.tokens), share_text(row.silenced, row.tokens),
+    const Change& c = row.change;
+    out.add({row.name, row.variant, Cell::decimal(c.correlation(), 3),
+             Cell::decimal(c.size_a == 0 ? 0 : c.size_b / c.size_a, 3).with(&Cell::after, " x"),
+             Cell::decimal(c.per_token(c.b), 4, true), share_text(c.turned, c.tokens), share_text(c.silenced, c.tokens),
              share_text(row.rare_lowered, row.rare), share_text(row.other_lowered, row.other)});
   }
   return out;
@@ -243,7 +376,7 @@ Table methods_rows(const MethodsTable& table) {
 
 std::string methods_extent(const MethodsTable& table) {
   return str(table.steps, table.steps == 1 ? " saved step, " : " saved steps, ", grouped(table.groups), " prompts, ",
-             grouped(table.responses), " responses, ", grouped(table.rows.front().tokens), " tokens");
+             grouped(table.responses), " responses, ", grouped(table.rows.front().change.tokens), " tokens");
 }
 
 // A document of its own: what was compared, the table, what is left out.
@@ -312,27 +445,6 @@ std::vector<Entry> chosen_entries(std::span<const std::string> only) {
   return entries;
 }
 
-// What DAPO and a method ask of the tokens so far.
-struct Sums {
-  double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0, size_a = 0, size_b = 0;
-  void add(double x, double y) {
-    n += 1;
-    a += x;
-    b += y;
-    aa += x * x;
-    bb += y * y;
-    ab += x * y;
-    size_a += std::fabs(x);
-    size_b += std::fabs(y);
-  }
-  double correlation() const {
-    const double va = aa - a * a / n, vb = bb - b * b / n;
-    // Rounding leaves a constant's variance near 0, not at it.
-    const bool known = n > 0 && va > 1e-9 * aa && vb > 1e-9 * bb;
-    return known ? (ab - a * b / n) / std::sqrt(va * vb) : std::numeric_limits<double>::quiet_NaN();
-  }
-};
-
 std::vector<float> asked_by(const Method& method, const Batch& batch) {
   std::vector<float> advantage(batch.token.size());
   Recording recording;
@@ -357,16 +469,11 @@ void add_responses(const Batch& batch, double rare, const std::vector<float>& a,
   }
 }
 
-void add_step(const Batch& batch, double rare, const std::vector<float>& a, const std::vector<float>& b, Sums& sums,
+void add_step(const Batch& batch, double rare, const std::vector<float>& a, const std::vector<float>& b,
               AgainstDapo& row) {
   for (const Response& o : batch.responses) {
     if (!o.trained) continue;
-    for (int64_t t = o.first; t < o.first + o.length; ++t) {
-      sums.add(a[t], b[t]);
-      row.turned += a[t] * b[t] < 0;
-      row.silenced += a[t] != 0 && b[t] == 0;
-      row.woken += a[t] == 0 && b[t] != 0;
-    }
+    for (int64_t t = o.first; t < o.first + o.length; ++t) row.change.add(a[t], b[t]);
   }
   add_responses(batch, rare, a, b, row);
 }
@@ -384,18 +491,16 @@ std::string why_left_out(const Method& method, const StepData& data) {
 // In one pass over the steps: a step is read once.
 void compare_all(std::span<const std::string> files, std::vector<Entry>& entries, MethodsTable& table) {
   const auto dapo = reference().make();
-  std::vector<Sums> sums(entries.size() + 1);
   std::vector<AgainstDapo> rows(entries.size() + 1);
   std::vector<std::string> lacks(entries.size());
   for (const std::string& file : files) {
     const StepData data = read_step_data(file);
     const Batch batch = data.answer_classes ? data.batch : with_answer_classes(data);
     const std::vector<float> a = asked_by(*dapo, batch);
-    add_step(batch, table.rare, a, a, sums[0], rows[0]);
+    add_step(batch, table.rare, a, a, rows[0]);
     for (size_t i = 0; i < entries.size(); ++i) {
       if (lacks[i].empty()) lacks[i] = why_left_out(*entries[i].method, data);
-      if (lacks[i].empty())
-        add_step(batch, table.rare, a, asked_by(*entries[i].method, batch), sums[i + 1], rows[i + 1]);
+      if (lacks[i].empty()) add_step(batch, table.rare, a, asked_by(*entries[i].method, batch), rows[i + 1]);
     }
     table.steps += 1;
     table.groups += std::ssize(batch.groups);
@@ -408,10 +513,6 @@ void compare_all(std::span<const std::string> files, std::vector<Entry>& entries
       table.left_out.push_back(str(rows[i].name, ": ", lacks[i - 1]));
       continue;
     }
-    rows[i].correlation = sums[i].correlation();
-    rows[i].size = sums[i].size_a == 0 ? 0 : sums[i].size_b / sums[i].size_a;
-    rows[i].tokens = static_cast<int64_t>(sums[i].n);
-    rows[i].net = sums[i].n == 0 ? 0 : sums[i].b / sums[i].n;
     table.rows.push_back(rows[i]);
   }
 }
