@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
+#include "config/policy_options.h"
 #include "core/problem.h"
 #include "data/problems.h"
 #include "verify/extract_option.h"
@@ -64,6 +65,12 @@ struct EvaluatedModel {
   std::string path;
   bool is_responses = false;
 };
+// "LABEL=DIR" is a label where no slash stands before the "=" and there is no directory of the whole name.
+// Without a label it comes from the path: its last part, or the run and the step of a checkpoint of a run.
+// `responses`: files of responses, PATH or LABEL=PATH, after the checkpoints.
+// Errors: usage (no model), config (a label twice or no file name).
+std::vector<EvaluatedModel> read_models(const std::vector<std::string>& positionals,
+                                        const std::vector<std::string>& responses);
 
 // What the command line says; nullopt = left at its default.
 struct CommandSettings {
@@ -74,6 +81,8 @@ struct CommandSettings {
   std::string default_template = "auto";
   int64_t default_max_tokens = 1024;
 };
+// What was typed, and the defaults where nothing was.
+CommandSettings command_settings(const EvaluateOptions& options, const std::vector<Setting>& typed);
 
 // How one benchmark is put to a model.
 struct PromptSettings {

@@ -11,7 +11,6 @@
 #include "config/run_evaluation.h"
 #include "evaluate/benchmark.h"
 #include "evaluate/engine/evaluation.h"
-#include "evaluate/evaluate_models.h"
 #include "evaluate/results/table.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"
