@@ -304,11 +304,11 @@ void write_model_config(const ModelConfig& c, const std::string& directory, cons
   json["torch_dtype"] = c.torch_dtype;  // of transformers 4; 5 reads dtype
   json["dtype"] = c.torch_dtype;
   write_ids(c, json);
-  write_file(path_join(directory, "config.json"), json.dump(2) + "\n");
+  write_file(path_join(directory, "config.json"), json_text(json, 2) + "\n");
 
   OrderedJson generation = read_like(like, "generation_config.json");
   write_ids(c, generation);
-  write_file(path_join(directory, "generation_config.json"), generation.dump(2) + "\n");
+  write_file(path_join(directory, "generation_config.json"), json_text(generation, 2) + "\n");
 }
 
 std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& options) {

@@ -392,7 +392,7 @@ void write_weights(const std::string& directory, const std::vector<TensorToStore
   OrderedJson index;
   index["metadata"] = {{"total_size", total}};
   index["weight_map"] = map;
-  write_file(path_join(directory, "model.safetensors.index.json"), index.dump(2) + "\n");
+  write_file(path_join(directory, "model.safetensors.index.json"), json_text(index, 2) + "\n");
 }
 
 float f32_of_f16(uint16_t bits) {

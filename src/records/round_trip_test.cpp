@@ -1,5 +1,5 @@
 // What is written into a run directory reads back as it was; the files with tests of their own are not repeated here
-// (step_data, step_methods, outputs, asked).
+// (step_data, outputs, asked).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include "base/files/file.h"
 #include "base/text/json.h"
 #include "records/evaluation.h"
-#include "records/run/environment.h"
 #include "records/run/rollouts.h"
+#include "records/run/run_directory.h"
 #include "records/run/steps.h"
 #include "support/temporary_directory.h"
 
@@ -50,7 +50,6 @@ EvalRecord evaluation() {
   e.mean_at = {{16, {0.4, 0.3, 0.5}}, {64, {0.41, kUnknown, kUnknown}}};
   e.pass_at = {{1, {0.4, 0.3, 0.5}}};
   e.majority_at = {{64, {1, 0.9, 1}}};
-  e.cover = {0.5, 0.25, 0.75};
   EvalNumbers b, a;
   b.problems = 1;
   a.problems = 2;
@@ -96,7 +95,6 @@ TEST_F(round_trip, of_an_evaluation) {
   ASSERT_EQ(again.mean_at.size(), 2u);
   EXPECT_FALSE(again.mean_at[1].share.bounded());
   expect_same(again.majority_at.at(0).share, e.majority_at[0].share);
-  expect_same(again.cover, e.cover);
   EXPECT_EQ(again.by_source.at(0).first, "b") << "in order of the problems, not of the alphabet";
   EXPECT_FALSE(again.of("b")->greedy.known());
   expect_same(again.of("a")->greedy, e.of("a")->greedy);
@@ -119,7 +117,7 @@ TEST_F(round_trip, of_how_an_evaluation_was_made) {
   e.config.max_tokens = 32;
   e.asked = Asked{.version = "0.2.0",
                   .grader_version = 4,
-                  .origin = "server",
+                  .origin = "file",
                   .keys = "place",
                   .model_files = {{"model.safetensors", 7, "feedbeefcafe"}},
                   .sets = {{.name = "b",

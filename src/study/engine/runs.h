@@ -11,7 +11,7 @@
 #include "data/tasks/register_chains.h"
 #include "evaluate/engine/evaluation.h"
 #include "progress/train_progress.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 
 namespace ucas {
 

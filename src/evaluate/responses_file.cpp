@@ -1,4 +1,4 @@
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 
 #include <nlohmann/json.hpp>
 
