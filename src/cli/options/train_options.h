@@ -16,7 +16,7 @@ namespace ucas {
 // Short forms of the options that everyone types: --data, --val, --method, --preset, --max-hours, --bad_rows.
 void expand_short_forms(std::vector<Setting>& settings);
 
-// Takes the options of a command out of the settings, where those of a training stand beside them.
+// Takes a command's own options out of settings that are a training's, too.
 template <class Options>
 void take_own(Options& options, std::vector<Setting>& settings) {
   const std::vector<FieldValue> known = fields_of(options);
