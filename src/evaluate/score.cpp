@@ -58,7 +58,7 @@ class Scorer {
   std::vector<ProblemRow> rows();
   // The values behind each figure of samples, one per problem that has samples.
   struct Sampled {
-    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority;
+    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority, cover;
   };
   Sampled sampled_values(const Places& places) const;
 
@@ -156,6 +156,7 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
     add(out.mean, k, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   }
   add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
+  if (n > 1) add(out.cover, n, [](const Tally& t) { return covers({t.responses, t.correct}, kCoverAt) ? 1.0 : 0.0; });
   for (int64_t k : config_.ks) {
     if (k <= n) add(out.pass, k, [k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); });
   }
@@ -177,6 +178,7 @@ EvalNumbers Scorer::figures(const Places& places) const {
   const Sampled values = sampled_values(places);
   for (const auto& [k, list] : values.mean) out.mean_at.push_back({k, interval_of_mean(list)});
   for (const auto& [k, list] : values.majority) out.majority_at.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.cover) out.cover = interval_of_mean(list);
   for (const auto& [k, list] : values.pass) out.pass_at.push_back({k, interval_of_mean(list)});
   add_shares(places, out);
   return out;
@@ -231,6 +233,9 @@ EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   over_sets(&Sampled::mean, out.mean_at);
   over_sets(&Sampled::pass, out.pass_at);
   over_sets(&Sampled::majority, out.majority_at);
+  std::vector<FigureAt> cover;
+  over_sets(&Sampled::cover, cover);
+  if (!cover.empty()) out.cover = cover[0].share;
   return out;
 }
 

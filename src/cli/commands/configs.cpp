@@ -221,14 +221,9 @@ void check_options(const ConfigOptions& options) {
 }
 
 // A config written for what the options name.
-int write_config(const std::vector<Setting>& settings_of_line) {
+int write_config(std::vector<Setting> overrides) {
   ConfigOptions options;
-  const std::vector<FieldValue> known = fields_of(options);
-  std::vector<Setting> own, overrides;
-  for (const Setting& s : settings_of_line) {
-    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : overrides).push_back(s);
-  }
-  ucas::apply(options, own);
+  take_own(options, overrides);
   check_options(options);
   const Fit fit = fit_of(options);
   ConfigOptions here = options;  // paths in the place of names

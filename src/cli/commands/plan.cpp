@@ -59,25 +59,13 @@ PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& optio
   return planned_models(config, found.config);
 }
 
-// Takes the settings out that are this command's own.
-PlanOptions own_options(std::vector<Setting>& settings) {
-  PlanOptions options;
-  const std::vector<FieldValue> known = fields_of(options);
-  std::vector<Setting> own, others;
-  for (const Setting& s : settings) {
-    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : others).push_back(s);
-  }
-  ucas::apply(options, own);
-  settings = std::move(others);
-  return options;
-}
-
 }  // namespace
 
 int run_plan(const Words& words) {
   CommandLine line = parse_command_line(words, {"json"});
   expand_short_forms(line.settings);
-  const PlanOptions options = own_options(line.settings);
+  PlanOptions options;
+  take_own(options, line.settings);
   if (line.positionals.size() > 1) {
     throw Error(ErrorKind::usage,
                 str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas plan --help"));
