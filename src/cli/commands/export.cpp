@@ -136,7 +136,8 @@ int run_export(const Words& words) {
   }
   write_file(path_join(partial.path(), "README.md"), model_card(card, record));
   partial.put_in_place();
-  log(str("export: ", options.out, ": step ", card.step, ", ", card.evaluations.size(), " evaluations"));
+  log(str("export: ", options.out, ": step ", card.step, ", ", card.evaluations.size(), " evaluations",
+          card.evaluations.empty() ? "; those of other directories by --evaluations" : ""));
   return kDone;
 }
 
