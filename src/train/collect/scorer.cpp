@@ -32,9 +32,11 @@ std::vector<std::string> scorer_words(const TrainConfig& config) {
 
 // Loads a reward's function and calls it on two problems of the files, each with its answer in a box, in a Python that
 // ends.
-void check_call_of_reward(const TrainConfig& config, const std::vector<std::string>& files, ProblemOptions options) {
+void check_call_of_reward(const TrainConfig& config, bool validation) {
   constexpr size_t kRows = 2, kLongestWord = 60000;  // of a command line
+  const std::vector<std::string>& files = validation ? config.data.val_files : config.data.files;
   if (files.empty()) return;
+  ProblemOptions options = problem_options(config, validation);
   options.most = 64;  // among which two are that short
   std::vector<std::string> rows, responses;
   const std::vector<Problem> problems = read_problems(files, options, &rows);
@@ -60,8 +62,8 @@ void check_outside(const TrainConfig& config) {
   check_python_function("reward.python", config.reward.python == kTaskScorers ? "" : config.reward.python);
   check_python_function("method.python", config.method_python);
   if (!config.reward.asks_rows()) return;
-  check_call_of_reward(config, config.data.files, training_options(config));
-  if (config.train.test_freq > 0) check_call_of_reward(config, config.data.val_files, validation_options(config));
+  check_call_of_reward(config, false);
+  if (config.train.test_freq > 0) check_call_of_reward(config, true);
 }
 
 std::unique_ptr<RewardCommand> start_scorer(const TrainConfig& config) {

@@ -27,14 +27,11 @@ struct TrainingSet {
   const std::string* row_of(size_t problem) const { return row.empty() ? nullptr : &row[problem]; }
 };
 
-// How the problem files of a run are read: data.files, and data.val_files.
-ProblemOptions training_options(const TrainConfig& config);
-ProblemOptions validation_options(const TrainConfig& config);
-// A warning counts the prompts that are too long. `rows`: of this rank, where the reward is told them.
-TrainingSet load_training_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form,
-                                   bool rows = false);
-TrainingSet load_validation_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form,
-                                     bool rows = false);
+// How the problem files of a run are read: data.files, or data.val_files.
+ProblemOptions problem_options(const TrainConfig& config, bool validation);
+// Of these; a warning counts the prompts that are too long. `told`: with their rows, where the reward is told them.
+TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form, bool validation,
+                          bool told);
 
 // What reward.extract was left to, once the prompts are known; what was decided is in the config from then on.
 // `asked_template`: data.template before it was chosen.
