@@ -86,12 +86,16 @@ std::string human_bytes(double bytes) {
   return str(fixed(bytes, unit == 0 || bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2), " ", units[unit]);
 }
 
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 std::string pad_left(std::string_view text, size_t width) {
-  return std::string(text.size() < width ? width - text.size() : 0, ' ') + std::string(text);
+  return std::string(width - std::min(width, characters(text)), ' ') + std::string(text);
 }
 
 std::string pad_right(std::string_view text, size_t width) {
-  return std::string(text) + std::string(text.size() < width ? width - text.size() : 0, ' ');
+  return std::string(text) + std::string(width - std::min(width, characters(text)), ' ');
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {

@@ -36,13 +36,14 @@ std::string str(const Parts&... parts) {
   return out;
 }
 
-std::string fixed(double value, int digits);             // 3.14159, 2 -> "3.14"
-std::string percent(double share, int digits = 1);       // 0.125 -> "12.5 %"
-std::string grouped(int64_t value);                      // 1234567 -> "1,234,567"
-std::string many(int64_t count, std::string_view noun);  // "1 problem", "1,200 problems"
-std::string human_seconds(double seconds);               // 75 -> "1m15s"; 3.2 -> "3.2s"
-std::string human_bytes(double bytes);                   // 1.5e9 -> "1.40 GiB"
-std::string pad_left(std::string_view text, size_t width);
+std::string fixed(double value, int digits);                // 3.14159, 2 -> "3.14"
+std::string percent(double share, int digits = 1);          // 0.125 -> "12.5 %"
+std::string grouped(int64_t value);                         // 1234567 -> "1,234,567"
+std::string many(int64_t count, std::string_view noun);     // "1 problem", "1,200 problems"
+std::string human_seconds(double seconds);                  // 75 -> "1m15s"; 3.2 -> "3.2s"
+std::string human_bytes(double bytes);                      // 1.5e9 -> "1.40 GiB"
+size_t characters(std::string_view text);                   // of UTF-8
+std::string pad_left(std::string_view text, size_t width);  // to so many characters
 std::string pad_right(std::string_view text, size_t width);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);

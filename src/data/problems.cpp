@@ -382,6 +382,7 @@ std::string marked_answer(const std::string& gold) {
 namespace {
 
 using TakeProblem = std::function<void(const JsonRow& row, Problem problem)>;
+struct Enough {};  // thrown by one that has all it wants
 
 void each_problem(const std::vector<std::string>& files, const ProblemOptions& options, const TakeProblem& take) {
   if (files.empty()) throw Error(ErrorKind::usage, "no problem file given: expected one or more JSONL files");
@@ -412,18 +413,18 @@ void each_problem(const std::vector<std::string>& files, const ProblemOptions& o
 
 }  // namespace
 
-std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
+std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options,
+                                   std::vector<std::string>* rows) {
   std::vector<Problem> problems;
-  each_problem(files, options, [&](const JsonRow&, Problem problem) { problems.push_back(std::move(problem)); });
+  try {
+    each_problem(files, options, [&](const JsonRow& row, Problem problem) {
+      problems.push_back(std::move(problem));
+      if (rows != nullptr) rows->push_back(json_text(row.value));
+      if (std::ssize(problems) == options.most) throw Enough();
+    });
+  } catch (const Enough&) {
+  }
   return problems;
-}
-
-std::map<std::string, std::string> read_source_rows(const std::vector<std::string>& files,
-                                                    const ProblemOptions& options) {
-  std::map<std::string, std::string> rows;
-  each_problem(files, options,
-               [&](const JsonRow& row, const Problem& problem) { rows.emplace(problem.id, json_text(row.value)); });
-  return rows;
 }
 
 uint64_t content_hash(const std::vector<Problem>& problems) {

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -41,13 +40,15 @@ struct ProblemOptions {
   bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
   ProblemColumns columns;
   bool columns_where_there = false;  // a row without such a column is read by the usual names
+  int64_t most = 0;                  // the first problems alone; 0: all
 
   void fields(Fields& f) { f.choice("bad_rows", bad_rows, kBadRowsHelp); }
 };
 
 // The problems of all files, in order. Errors: path, limit, empty, data_line. A file most of whose right answers are
-// prose gets a warning.
-std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options = {});
+// prose gets a warning. `rows` gets the row of each, as JSON, for rewards that ask for more than a Problem holds.
+std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options = {},
+                                   std::vector<std::string>* rows = nullptr);
 
 // X of a right answer whose last line is "#### X", without the commas between its thousands; any other as it is.
 std::string marked_answer(const std::string& gold);
@@ -57,11 +58,5 @@ bool is_prose(const std::string& gold);
 
 // A stable 64-bit hash of everything that a run takes from the problems: resume refuses a changed data set.
 uint64_t content_hash(const std::vector<Problem>& problems);
-
-// The rows of problem files as their columns have them, for rewards that ask for more than a Problem holds.
-
-// JSON texts by the problems' ids, of the rows that read_problems reads; of two with one id the first.
-std::map<std::string, std::string> read_source_rows(const std::vector<std::string>& files,
-                                                    const ProblemOptions& options);
 
 }  // namespace ucas

@@ -17,16 +17,12 @@ namespace {
 constexpr size_t kRepeatsShown = 5;
 constexpr size_t kLongestForPattern = 200;  // bytes; std::regex recurses by the length of a text
 
-int64_t characters(const std::string& text) {
-  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-}
-
 void add_value(ColumnSummary& column, const Json& value) {
   ++column.rows;
   ++column.types[value.type_name()];
   if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
-    column.lengths.add(characters(text));
+    column.lengths.add(static_cast<int64_t>(characters(text)));
     column.empty += trim(text).empty();
   } else if (value.is_array()) {
     column.lengths.add(std::ssize(value));
@@ -106,7 +102,7 @@ ProblemsSummary summarize_problems(const std::vector<Problem>& problems) {
     ++summary.alternatives[str(problem.gold.size())];
     summary.conversations += !problem.earlier.empty();
     summary.with_system += !problem.system.empty();
-    summary.questions.add(characters(problem.text));
+    summary.questions.add(static_cast<int64_t>(characters(problem.text)));
     summary.repeated_ids += !ids.insert(str(problem.source, "\n", problem.id)).second;
     std::string question;
     for (const Turn& turn : problem.earlier) question += str(turn.role, ": ", turn.content, "\n");

@@ -56,7 +56,7 @@ std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = 
 // told apart.
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 6;
+constexpr int kGraderVersion = 7;
 
 // Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
 // has its own. Read by evaluate/score, sharding/shared_grading and train/collect/reward.

@@ -54,7 +54,7 @@ class LazyEngine final : public Rollouter {
 
 RunEnvironment this_machine(const EvaluationPlan& plan) {
   RunEnvironment machine;
-  machine.version = version();
+  machine.version = version_and_commit();
   machine.torch = torch_version();
   machine.isa = kernels::isa();
   machine.isa_reason = kernels::isa_reason();

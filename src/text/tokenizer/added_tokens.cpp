@@ -59,6 +59,7 @@ std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text
       end += after.length;
     }
     begin = std::max(begin, plain);
+    if (token.lstrip && begin >= end) continue;  // nothing but blanks that the token before took along
     if (plain < begin) pieces.push_back({plain, begin, -1});
     pieces.push_back({begin, end, token.id});
     plain = end;

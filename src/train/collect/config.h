@@ -58,6 +58,7 @@ struct RewardConfig {
   void fields(Fields& f);
   void validate() const;
   bool from_outside() const { return !command.empty() || !python.empty(); }
+  bool asks_rows() const { return !python.empty() && python != kTaskScorers; }  // a function, called with the columns
   std::string scorer() const;  // "reward.command python3 r.py", of messages
   GraderSetup setup() const { return {said(extract).value_or(Extract::strict), code, tolerance}; }
 };

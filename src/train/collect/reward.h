@@ -26,6 +26,7 @@ struct PaidGroup {
   std::span<const std::string> text;               // [G]
   std::span<Response> response;                    // [G] gets verdict, terms, score, reward
   std::vector<std::span<const int32_t>> ids = {};  // [G], or none where they are not at hand
+  const std::string* row = nullptr;                // of the data, where the reward is told it
 };
 
 class Rewards {

@@ -29,6 +29,27 @@ bool goes_on_with_another(std::string_view rest, std::string_view sign) {
   return gap.size() < rest.size() && gap.find_first_not_of(" ,") != kNone && only_joins(gap);
 }
 
+// (70 + 2), (36 each), [not 71], - so he can: an explanation behind a number. A unit, a modulus and a formula in
+// letters are none.
+bool explains(std::string_view text) {
+  std::string_view inside = text.substr(1);
+  bool dash = text.starts_with("- ") || text.starts_with("\u2014");
+  if (dash) inside = trim(text.substr(text[0] == '-' ? 1 : 3));
+  if (!dash && text[0] != '(' && text[0] != '[') return false;
+  std::string_view first = inside.substr(0, run_of(inside, is_letter));
+  if (dash) return first.size() > 1 && !find_function(first) && !find_command(first);
+  inside = inside.substr(0, inside.find_first_of(")]"));
+  bool words = inside.find_first_of("+*=") != kNone;
+  for (size_t i = 0; i < inside.size(); ++i) {
+    size_t run = run_of(inside.substr(i), is_letter);
+    bool command = i > 0 && inside[i - 1] == '\\' && !in_words("times cdot div", inside.substr(i, run));
+    if (command || (run == 1 && inside[i] != 'a')) return false;  // 2 (x + 1), 2 (\sqrt 3 + 1)
+    words |= run > 0;
+    i += run;
+  }
+  return words && !find_unit(first) && !in_words("mod modulo base or and to if unless pi", first);
+}
+
 // 8 of "8 because 5 + 3 = 8" and "8 apples, not 9": a number up to the clause behind it.
 std::string_view without_clause(std::string_view text) {
   size_t sign = text.starts_with('-') || text.starts_with("\\$") ? (text[0] == '-' ? 1 : 2) : 0;
@@ -45,7 +66,7 @@ std::string_view without_clause(std::string_view text) {
     bool comma = word.size() > 1 && i > 1 && trim(text.substr(0, i)).ends_with(',');  // 72, in total; 72 clips, and he
     size_t next = std::min(text.find_first_not_of(' ', end), text.size() - 1);
     bool sentence = comma && !in_words(kOther, word) && !(conjunction(word) != '\0' && !is_letter(text[next]));
-    bool sum = i > 1 && text[i] == '(' && text[i - 1] == ' ' && text.find_first_of("+*=\\", i) != kNone;  // 72 (70 + 2)
+    bool sum = i > 1 && text[i - 1] == ' ' && explains(text.substr(i));  // 72 (70 + 2), 72 - so he can buy 3
     bool mark = (text[i] == '*' || text[i] == '_') && i + 1 < text.size() && text[i + 1] == text[i];  // __72__ clips
     if (mark || sum || sentence || (apart && !verb && in_words(kClauses, word))) {
       std::string_view value = trim(text.substr(0, i));
@@ -230,15 +251,6 @@ bool is_denied(std::string_view text, std::string_view value) {
          lower_case(second) == "not";
 }
 
-// -1 for words that are no numeral: eight, twenty-five.
-int numeral(std::string_view word) {
-  std::string low = lower_case(word);
-  size_t hyphen = low.find('-');
-  if (hyphen == std::string::npos) return number_word(low);
-  int tens = number_word(low.substr(0, hyphen)), ones = number_word(low.substr(hyphen + 1));
-  return tens >= 20 && ones >= 1 && ones <= 9 ? tens + ones : -1;
-}
-
 // The last numeral in words of the last sentence, "Tom has eight apples."; "" where other words make another number of
 // it, or there is a choice. "one" is a numeral behind a verb only.
 std::string_view last_numeral(std::string_view text) {
@@ -259,12 +271,12 @@ std::string_view last_numeral(std::string_view text) {
     std::string_view word = word_before(text, end);
     if (word.empty()) return {};
     auto begin = static_cast<size_t>(word.data() - text.data());
-    if (numeral(word) >= 0) {
+    if (number_word(lower_case(word)) >= 0) {
       std::string before = lower_case(word_before(text, begin));
       bool one = lower_case(word) == "one";
       if (one && !in_words(kVerbs, before)) return {};
       bool changed = in_words(kBefore, before) || in_words(kBehind, behind) || multiplier(behind) != nullptr ||
-                     numeral(before) >= 0 || is_denied(text, word);
+                     number_word(before) >= 0 || is_denied(text, word);
       return changed ? std::string_view() : word;
     }
     behind = lower_case(word);
@@ -301,25 +313,23 @@ bool is_prose(std::string_view text) {
   return words >= 2;
 }
 
-// "The answer is" in French, Hungarian, German, Spanish and Chinese.
+// What an answer follows, in this order; the last in French, Hungarian, German, Spanish and Chinese.
 struct AnswerPhrase {
   std::string_view text;
   const char* how;
 };
+// clang-format off
 constexpr AnswerPhrase kAnswerPhrases[] = {
-    {"ponse est", "after \"la reponse est\""},
-    {"ponse :", "after \"reponse :\""},
-    {"ponse finale est", "after \"la reponse finale est\""},
-    {"\u00e1lasz:", "after \"valasz:\""},
-    {"a v\u00e1lasz ", "after \"a valasz\""},
-    {"antwort ist", "after \"die Antwort ist\""},
-    {"antwort:", "after \"Antwort:\""},
-    {"respuesta es", "after \"la respuesta es\""},
-    {"respuesta:", "after \"respuesta:\""},
-    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"},
-    {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
+    {"####", "after ####"}, {"final answer:", "after \"final answer:\""}, {"answer is", "after \"answer is\""},
+    {"answer:", "after \"answer:\""}, {"\na:", "after \"A:\""}, {"ponse est", "after \"la reponse est\""},
+    {"ponse :", "after \"reponse :\""}, {"ponse finale est", "after \"la reponse finale est\""},
+    {"\u00e1lasz:", "after \"valasz:\""}, {"a v\u00e1lasz ", "after \"a valasz\""},
+    {"antwort ist", "after \"die Antwort ist\""}, {"antwort:", "after \"Antwort:\""},
+    {"respuesta es", "after \"la respuesta es\""}, {"respuesta:", "after \"respuesta:\""},
+    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"}, {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
     {"\u7b54\u6848\uff1a", "after \"the answer:\" in Chinese"},
 };
+// clang-format on
 
 Extracted lenient(std::string_view text) {
   auto after = [&](std::string_view phrase, const char* how) -> Extracted {
@@ -345,11 +355,6 @@ Extracted lenient(std::string_view text) {
     if (close == kNone || inside.empty()) return {false, {}, "the last <answer> is empty or not closed"};
     return {true, inside, "<answer>"};
   }
-  if (Extracted e = after("####", "after ####"); e.found) return e;
-  if (Extracted e = after("final answer:", "after \"final answer:\""); e.found) return e;
-  if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
-  if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
-  if (Extracted e = after("\na:", "after \"A:\""); e.found) return e;
   for (const AnswerPhrase& phrase : kAnswerPhrases) {
     if (Extracted e = after(phrase.text, phrase.how); e.found) return e;
   }

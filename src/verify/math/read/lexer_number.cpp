@@ -94,8 +94,9 @@ bool Lexer::take_groups(size_t& end, size_t begin) {
 bool Lexer::take_decimals(size_t& end, bool grouped) {
   std::string_view rest = std::string_view(buffer_).substr(end);
   bool comma = !grouped && rest.starts_with("{,}") && is_digit(at(end + 3));
-  bool repeating = rest.starts_with(".\\overline{") || (rest.starts_with(".(") && is_digit(at(end + 2))) ||
-                   (rest.starts_with(".\\dot") && (is_digit(at(end + 5)) || is_digit(at(end + 6))));
+  bool repeating =
+      rest.starts_with(".\\overline{") || (rest.starts_with(".(") && is_digit(at(end + 2))) ||
+      ((rest.starts_with(".\\dot") || rest.starts_with(".\\bar")) && (is_digit(at(end + 5)) || is_digit(at(end + 6))));
   if (!comma && !repeating && (at(end) != '.' || !is_digit(at(end + 1)))) return false;
   digits_.push_back('.');
   end += comma ? 3 : 1;
@@ -113,7 +114,7 @@ bool Lexer::take_decimals(size_t& end, bool grouped) {
 // How many decimals repeat: 0.1\overline{6}, 0.1\dot{6}, 0.\dot{1}4\dot{2}, 0.(3).
 int32_t Lexer::take_period(size_t& end) {
   std::string_view rest = std::string_view(buffer_).substr(end);
-  bool dotted = rest.starts_with("\\dot");
+  bool dotted = rest.starts_with("\\dot"), barred = rest.starts_with("\\bar");
   auto group = [&](size_t from) {  // the end of {6} or 6 at `from`, kNone for anything else
     char close = at(from) == '{' ? '}' : at(from) == '(' ? ')' : '\0';
     size_t to = from + (close != '\0'), first = to;
@@ -123,12 +124,15 @@ int32_t Lexer::take_period(size_t& end) {
   // 0.1(6) is one where it is the whole of the answer, and else a product
   bool whole = tokens_.empty() && at(i_) == '0' && rest.find(')') + 1 == rest.size();
   bool bracket = rest.starts_with("(") && (at(end - 1) == '.' || whole);
-  if (!dotted && !bracket && !rest.starts_with("\\overline{") && !rest.starts_with("\\bar{")) return 0;
-  size_t begin = digits_.size(), to = group(dotted ? end + 4 : bracket ? end : buffer_.find('{', end));
+  if (!dotted && !bracket && !barred && !rest.starts_with("\\overline{")) return 0;
+  size_t begin = digits_.size(), to = group(dotted || barred ? end + 4 : bracket ? end : buffer_.find('{', end));
   if (to == kNone) return 0;
-  size_t more = to;
-  while (dotted && is_digit(at(more))) ++more;
-  if (size_t last = group(more + 4); dotted && last != kNone && buffer_.compare(more, 4, "\\dot") == 0) to = last;
+  for (size_t more = to; dotted && more < buffer_.size();) {  // up to the last digit with a dot
+    while (is_digit(at(more))) ++more;
+    size_t last = buffer_.compare(more, 4, "\\dot") == 0 ? group(more + 4) : kNone;
+    if (last == kNone) break;
+    more = to = last;
+  }
   for (; end < to; ++end) {
     if (is_digit(at(end))) digits_.push_back(at(end));
   }

@@ -62,9 +62,12 @@ constexpr CommandGroup kCommandGroups[] = {
     {function, id(Function::cot), "cot ctg cotg"}, {function, id(Function::arcsin), "arcsin"},
     {function, id(Function::arccos), "arccos"}, {function, id(Function::arctan), "arctan arctg"},
     {function, id(Function::arcsec), "arcsec"}, {function, id(Function::arccsc), "arccsc"},
-    {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh"},
-    {function, id(Function::cosh), "cosh"}, {function, id(Function::tanh), "tanh"}, {function, id(Function::coth), "coth"},
+    {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh sh"},
+    {function, id(Function::cosh), "cosh ch"}, {function, id(Function::tanh), "tanh th"}, {function, id(Function::coth), "coth cth"},
     {function, id(Function::sech), "sech"}, {function, id(Function::csch), "csch cosech"},
+    {function, id(Function::arsinh), "arsinh arcsinh asinh arsh"}, {function, id(Function::arcosh), "arcosh arccosh acosh"},
+    {function, id(Function::artanh), "artanh arctanh atanh arth"}, {function, id(Function::arcoth), "arcoth arccoth acoth arcth"},
+    {function, id(Function::arsech), "arsech arcsech"}, {function, id(Function::arcsch), "arcsch arccsch"},
     {function, id(Function::log), "log"}, {function, id(Function::lg), "lg"}, {function, id(Function::ln), "ln"}, {function, id(Function::exp), "exp"},
     {function, id(Function::gcd), "gcd"}, {function, id(Function::lcm), "lcm"}, {function, id(Function::max), "max"},
     {function, id(Function::min), "min"}, {function, id(Function::real_part), "Re"},
@@ -173,9 +176,9 @@ constexpr Word kConjunctions[] = {
 // What words behind a number make of it: so many powers of ten, a factor, a divisor.
 // clang-format off
 constexpr Multiplier kMultipliers[] = {
-    {"tens", 1}, {"hundred", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
-    {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"tenth deci", -1}, {"hundredth centi", -2},
-    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"dozen", 0, "12"}, {"score", 0, "20"},
+    {"tens deca deka", 1}, {"hundred hecto", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
+    {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"quadrillion peta", 15}, {"myriad", 4}, {"tenth deci", -1}, {"hundredth centi", -2},
+    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"pico trillionth", -12}, {"bps", -4}, {"dozen douzaine dutzend docena", 0, "12"}, {"score", 0, "20"},
     {"gross", 0, "144"}, {"fifth", 0, "1", "5"}, {"sixth", 0, "1", "6"}, {"seventh", 0, "1", "7"},
     {"eighth", 0, "1", "8"}, {"ninth", 0, "1", "9"},
 };
@@ -194,6 +197,14 @@ const Word* find(const Table& table, std::string_view word) {
   return at == std::end(table) ? nullptr : &*at;
 }
 
+char32_t decode(std::string_view text, size_t& i) {
+  auto byte = static_cast<unsigned char>(text[i]);
+  int more = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+  char32_t code = byte & (0x3f >> more);
+  for (++i; more-- > 0 && i < text.size(); ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  return code;
+}
+
 }  // namespace
 
 const Command* find_command(std::string_view name) {
@@ -202,7 +213,9 @@ const Command* find_command(std::string_view name) {
   return at != kCommands.end() && at->name == name ? &*at : nullptr;
 }
 
-std::string_view latex_of(char32_t code_point) {
+std::string_view latex_of(std::string_view text, size_t& i) {
+  const size_t begin = i;
+  const char32_t code_point = decode(text, i);
   if (code_point >= 0xff01 && code_point <= 0xff5e) {  // full-width forms of ASCII
     static constexpr auto ascii = [] {
       std::array<char, 0x7f> all{};
@@ -214,7 +227,7 @@ std::string_view latex_of(char32_t code_point) {
   for (const Letter& letter : kLetters) {
     if (letter.code_point == code_point) return letter.latex.empty() ? std::string_view(" ") : letter.latex;
   }
-  return {};
+  return text.substr(begin, i - begin);
 }
 
 std::optional<Function> find_function(std::string_view word) {
@@ -230,8 +243,14 @@ char conjunction(std::string_view word) {
 }
 
 int number_word(std::string_view word) {
-  const Word* at = find(kNumberWords, word);
-  return at ? at->value : -1;
+  if (const Word* at = find(kNumberWords, word)) return at->value;
+  for (const Word& tens : kNumberWords) {  // twentyfive, twenty-five
+    if (tens.value < 20 || !word.starts_with(tens.word)) continue;
+    word.remove_prefix(tens.word.size() + word.substr(tens.word.size()).starts_with('-'));
+    const Word* ones = find(kNumberWords, word);
+    return ones != nullptr && ones->value > 0 && ones->value < 10 ? tens.value + ones->value : -1;
+  }
+  return -1;
 }
 
 const Multiplier* multiplier(std::string_view word) {

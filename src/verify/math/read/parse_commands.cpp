@@ -205,12 +205,13 @@ NodeId Parser::function_call(Function function) {
     (upper ? exponent : base) = argument(!upper);
   }
   if (failed_) return kNoNode;
-  bool inverse = exponent != kNoNode && trigonometric && kind(exponent) == Kind::negate &&
+  bool hyperbolic = function >= Function::sinh && function <= Function::csch;
+  bool inverse = exponent != kNoNode && (trigonometric || hyperbolic) && kind(exponent) == Kind::negate &&
                  integer_literal(tree_.child(exponent, 0)) && tree_.text(tree_.child(exponent, 0)) == "1";
   if (inverse) {
     note("\\sin^{-1} read as arcsin");
-    function = static_cast<Function>(static_cast<int>(function) - static_cast<int>(Function::sin) +
-                                     static_cast<int>(Function::arcsin));
+    auto from = hyperbolic ? Function::sinh : Function::sin, to = hyperbolic ? Function::arsinh : Function::arcsin;
+    function = static_cast<Function>(static_cast<int>(function) - static_cast<int>(from) + static_cast<int>(to));
     exponent = kNoNode;
   }
   NodeId call = kNoNode;

@@ -44,6 +44,10 @@ std::string_view trim_answer(std::string_view text);
 // single spaces: the form that numbers and units are read from.
 std::string normalize(std::string_view answer);
 
+// A decimal at the start of normalised text in one spelling: 12, -3.50, .5, 1,234,567, whose commas split the whole
+// part into groups of three; `rest` is what follows it, all of the text where there is none.
+std::string take_number(std::string_view text, std::string_view& rest);
+
 // The key that two texts are compared by: normalised text without spaces, \text and needless braces; words in lower
 // case.
 std::string text_key(std::string_view normalized);

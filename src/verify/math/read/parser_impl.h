@@ -84,7 +84,8 @@ class Parser {
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();
-  NodeId combination();
+  NodeId combination(char letter);
+  NodeId chosen(NodeId from, NodeId taken, bool ordered);
   NodeId scripted_combination();
   NodeId set_of_numbers(char letter);
   NodeId symbol_named(std::string name);

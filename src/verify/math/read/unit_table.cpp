@@ -82,10 +82,12 @@ constexpr std::string_view kNever =
     "where with which that since because so thus hence then be can such was instead rather actually wait answer "
     "correct incorrect divided multiplied equals equal unless while until neither nor both at as by it the real "
     "undefined infinity factorial inclusive exclusive below above least most greater fewer false true am pm "
-    "negative positive nan none power option choice squared cubed dozen percentage double triple twice does "
+    "negative positive nan none power option choice squared cubed dozen percentage double triple twice thrice treble does "
     "otherwise et ou und oder vagy pas reciprocal inverse opposite hex hexadecimal octal binary non nem nicht sauf "
-    "moins fois demi mais hanem kiv\u00e9ve ezer mille mil mrd millier milliers tausend hundert halved doubled tripled "
-    "quadrupled halving doubling fold twofold threefold imaginary absolute complement conjugate pi off basis ish modulo";
+    "moins fois demi mais hanem kiv\u00e9ve ezer mille mil mrd millier milliers tausend hundert halbiert verdoppelt "
+    "quadriert carr\u00e9 cuadrado cubo halved doubled tripled halving doubling imaginary absolute complement conjugate "
+    "pi off basis ish modulo modulus root logarithm exponent googol lakh nil nought almost nearly barely hardly too "
+    "exa zetta yotta femto atto zepto yocto upward upwards onward onwards";
 // clang-format on
 
 // Parts of words beyond ASCII that change the number before them, deny it or offer another: Chinese numerals, "not",
@@ -138,6 +140,8 @@ bool never_unit(std::string_view word) {
   for (std::string_view part : {"illion", "illiard", "ilion", "iliard"}) {  // of any language
     if (word.find(part) != std::string_view::npos) return true;
   }
+  bool tuple = word.ends_with("uple") && word != "couple";  // quadruple; fivefold, two-fold
+  if (tuple || word.ends_with("fold")) return true;
   if (static_cast<unsigned char>(word[0]) < 0x80) return false;
   // "different", "ways": of their characters one could deny or square
   std::string rest(word);
