@@ -157,7 +157,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
     if (request.sink.on_response) request.sink.on_response(s);
   };
   AskMany asking(servers_, items.size(),
-                 {kRequestsInFlight, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
+                 {kRequestsInFlight, config_.retries, config_.request_timeout, config_.patience},
                  {.path = kVllmPath,
                   .ask = [&](size_t item) { return vllm_sample(name_, ask_of(item)); },
                   .read = [&](size_t item, const HttpReply& reply) { return read(ask_of(item), reply, results[item]); },

@@ -37,7 +37,6 @@ struct StudyBase {
   int64_t samples = 0;           // of each problem from the base, more than `evaluate` asks; 0 = the same
   std::string suite;             // instead of `test`: benchmarks (evaluate/benchmark.h)
   std::vector<std::string> templates;  // the base once more with each of these prompts, a row each
-  int64_t test_limit = 0;              // of the files together, or of each benchmark, for a trial; 0 = all
   void fields(Fields& f);
   bool embedded() const { return task != Task::none; }
   TaskKind kind() const;  // of an embedded task
