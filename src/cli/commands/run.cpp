@@ -47,8 +47,8 @@ Words words_of_training(const Words& words, const std::vector<FieldValue>& known
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i] == "-o" ? "--out" : words[i];
     const size_t equals = word.find('=');
-    const std::string key = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (!word.starts_with("--") || std::ranges::find(known, key, &FieldValue::key) == known.end()) {
+    const std::string key = word.starts_with("--") ? word.substr(2, equals - 2) : "";  // to the end without "="
+    if (std::ranges::find(known, key, &FieldValue::key) == known.end()) {
       training.push_back(words[i]);
     } else if (equals == std::string::npos) {
       ++i;
