@@ -482,7 +482,7 @@ std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLi
   for (const auto& [name, seconds, note] : time.phases) json["time"][name] = seconds;
   json["time"]["step"] = time.step();
   json["device_hours"] = time.device_hours();
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace ucas

@@ -263,7 +263,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
   if (root.has("by_source")) {
     const JsonObject sources = root.child("by_source");
     // Read once more for the order of the suite.
-    const OrderedJson ordered = OrderedJson::parse(read_file(path, kFiguresFile))["by_source"];
+    const OrderedJson ordered = parse_ordered_json(read_file(path, kFiguresFile))["by_source"];
     for (const auto& [source, ignored] : ordered.items()) {
       read_numbers(sources.child(source), out.by_source.emplace_back(source, EvalNumbers{}).second);
     }

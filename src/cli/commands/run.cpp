@@ -47,8 +47,9 @@ Words words_of_training(const Words& words, const std::vector<FieldValue>& known
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i] == "-o" ? "--out" : words[i];
     const size_t equals = word.find('=');
-    const std::string key = word.starts_with("--") ? word.substr(2, equals - 2) : "";  // to the end without "="
-    if (std::ranges::find(known, key, &FieldValue::key) == known.end()) {
+    const std::string key =
+        word.starts_with("--") ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+    if (key.empty() || std::ranges::find(known, key, &FieldValue::key) == known.end()) {
       training.push_back(words[i]);
     } else if (equals == std::string::npos) {
       ++i;

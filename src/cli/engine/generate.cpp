@@ -136,7 +136,7 @@ std::string row_of(const Episode& response, const Questions& questions, const Po
   const std::vector<std::string>& gold = questions.problems[i].gold;
   if (gold.size() == 1) row["answer"] = gold.front();
   if (gold.size() > 1) row["answer"] = gold;
-  return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(row) + "\n";
 }
 
 void answer_file(Rollouter& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {

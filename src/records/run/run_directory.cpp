@@ -11,6 +11,7 @@
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "core/metrics.h"
 #include "hf/peft.h"
@@ -350,14 +351,14 @@ void add_remark(const std::string& file, const std::string& text) {
   std::vector<std::string> all = read_remarks(file);
   if (std::ranges::find(all, text) != all.end()) return;
   all.push_back(text);
-  OrderedJson env = exists(file) ? OrderedJson::parse(read_file(file)) : OrderedJson::object();  // checked above
+  OrderedJson env = exists(file) ? parse_ordered_json(read_file(file)) : OrderedJson::object();  // checked above
   env[kRemarks] = all;
   write_json(file, env);
 }
 
 void set_in_environment(const std::string& file, const std::string& key, const std::string& text) {
   read_environment(file);  // refuses what is no such file
-  OrderedJson env = OrderedJson::parse(read_file(file));
+  OrderedJson env = parse_ordered_json(read_file(file));
   env[key] = text;
   write_json(file, env);
 }

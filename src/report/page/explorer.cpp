@@ -127,8 +127,6 @@ constexpr size_t kMostSteps = 6, kMostPrompts = 8, kMostResponses = 32;  // of a
 constexpr int64_t kMostTokens = 2048;                                    // of a response
 constexpr size_t kLongestPiece = 60, kLongestText = 4000;
 
-std::string dumped(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
-
 // Four significant digits: what the page shows.
 OrderedJson short_number(float value) {
   if (!std::isfinite(value)) return nullptr;
@@ -157,7 +155,7 @@ std::string head_json(const StepData& data, const std::vector<TokenQuantity>& qu
                     {"kind", kinds[static_cast<int>(q.kind)]},
                     {"token", q.per_token}});
   }
-  return str("\"step\":", data.step, ",\"quantities\":", dumped(rows));
+  return str("\"step\":", data.step, ",\"quantities\":", json_text(rows));
 }
 
 OrderedJson explorer_response(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
@@ -201,7 +199,7 @@ std::string prompt_json(const StepData& data, const std::vector<TokenQuantity>& 
   for (size_t i = 0; i < std::min(static_cast<size_t>(group.count), kMostResponses); ++i) {
     json["responses"].push_back(explorer_response(data, quantities, static_cast<size_t>(group.first) + i));
   }
-  return dumped(json);
+  return json_text(json);
 }
 
 // Prompts that were answered right and wrong teach the most; in order of the file otherwise.
@@ -260,8 +258,8 @@ ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
       const std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
       count.saved += std::ssize(steps);
-      files.emplace_back(str("{\"name\":", dumped(visible_text(run->name, 200)),
-                             ",\"title\":", dumped(visible_text(group.title, 200)), ",\"steps\":["),
+      files.emplace_back(str("{\"name\":", json_text(visible_text(run->name, 200)),
+                             ",\"title\":", json_text(visible_text(group.title, 200)), ",\"steps\":["),
                          std::vector<std::string>());
       for (int64_t step : spread(steps)) {
         files.back().second.push_back(path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl"));

@@ -195,7 +195,7 @@ class StudyRunner {
   static std::string label_json(const std::string& row, const std::string& base, int64_t seed) {
     OrderedJson json = {{"row", row}, {"base", base}};
     if (seed >= 0) json["seed"] = seed;
-    return json.dump() + "\n";
+    return json_text(json) + "\n";
   }
 
   void write_results() const {

@@ -34,7 +34,7 @@ std::string demonstrations(const StudyBase& base) {
       OrderedJson row;
       row["prompt"] = example.text;
       row["response"] = example.worked;
-      text += row.dump() + "\n";
+      text += json_text(row) + "\n";
     }
   }
   return text;

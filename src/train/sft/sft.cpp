@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "config/prompt_choice.h"
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
@@ -154,7 +155,7 @@ std::string log_line(const SftStep& s) {
   json[metric::sft_grad_norm.key] = s.grad_norm;
   json[metric::sft_tokens.key] = s.tokens;
   json["applied"] = s.applied;
-  return json.dump();
+  return json_text(json);
 }
 
 std::vector<SftPhase> read_phases(const SftConfig& config, const Tokenizer& tokenizer, int32_t eos) {
