@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -314,15 +313,6 @@ std::string DeviceCalls::overdue() {
              patience_.count(),
              " s it is not over on this GPU; look at NCCL_DEBUG=INFO, the links (nvidia-smi, dmesg: ",
              "Xid) and the network's interface (NCCL_SOCKET_IFNAME)");
-}
-
-GroupOfDevices::~GroupOfDevices() {
-  if (group && std::uncaught_exceptions() == 0) {
-    group->shutdown();
-  } else if (group) {
-    static_cast<void>(group.release());
-    ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
-  }
 }
 
 }  // namespace ucas

@@ -6,7 +6,6 @@
 // watches it; calls come from the rank's own.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
@@ -65,13 +64,6 @@ class DeviceCalls {
   const std::chrono::seconds patience_;
   std::mutex guard_;
   std::deque<Call> calls_;
-};
-
-// What devices exchange by, once there is such a group. NCCL's is ended where all is well. Else its destructor could
-// wait for ever in a call that another rank left, and the process ends without it.
-struct GroupOfDevices {
-  c10::intrusive_ptr<c10d::Backend> group;
-  ~GroupOfDevices();
 };
 
 }  // namespace ucas

@@ -100,8 +100,6 @@ class GlooRanks final : public Ranks {
       open_group(met.address);
     });
   }
-  GlooRanks(const GlooRanks&) = delete;
-  GlooRanks& operator=(const GlooRanks&) = delete;
 
   void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
 
@@ -296,7 +294,7 @@ class GlooRanks final : public Ranks {
         const auto make = reinterpret_cast<MakeDeviceGroup>(off ? nullptr : cuda_symbol(kMakeDeviceGroup));
         agree_on_nccl(make != nullptr);
         if (make == nullptr) return;
-        make(&device_.group, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
+        make(&device_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
         heartbeat_->watch([calls = device_calls_] { return calls->overdue(); });
       });
     }
@@ -385,7 +383,7 @@ class GlooRanks final : public Ranks {
   const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
   const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
-  GroupOfDevices device_;  // of tensors that do not lie on the CPU, once there were any
+  DeviceGroup device_;  // of tensors that do not lie on the CPU, once there were any
 };
 
 }  // namespace

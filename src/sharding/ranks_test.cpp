@@ -21,6 +21,7 @@
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"
 #include "sharding/heartbeat.h"
+#include "sharding/rendezvous.h"
 #include "support/engine/gpu_views.h"
 #include "support/engine/process_ranks.h"
 #include "train/optimizer/optimizer.h"
@@ -495,13 +496,13 @@ class EndedGroup final : public c10d::Backend {
 TEST(ranks, a_devices_group_is_ended_where_all_is_well_and_left_alone_where_not) {
   const auto group = c10::make_intrusive<EndedGroup>();
   {
-    const GroupOfDevices of_ranks{group};
+    const DeviceGroup of_ranks{group};
   }
   EXPECT_TRUE(group->ended);
   const auto fails = [] {
     std::atexit([] { std::abort(); });  // what other libraries do at the end may wait for the device, too
     try {
-      const GroupOfDevices of_ranks{c10::make_intrusive<EndedGroup>()};
+      const DeviceGroup of_ranks{c10::make_intrusive<EndedGroup>()};
       throw Error(ErrorKind::ranks, "another rank ended");
     } catch (const Error&) {
     }

@@ -55,11 +55,11 @@ class Lazy {
     waits.push_back({event.of, stream});
     if (waits.back() != without_) lists_[stream].push_back({[] {}, event.passed});
   }
-  void wait_for(int stream) {
+  void await(int stream) {
     while (!lists_[stream].empty()) run_one();
   }
   void drain() {
-    for (int stream = 0; stream < streams; ++stream) wait_for(stream);
+    for (int stream = 0; stream < streams; ++stream) await(stream);
   }
   int from_pool() { return std::exchange(next_, next_ == in ? out : in); }
 
@@ -145,7 +145,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     lazy.block(*static_cast<Lazy::Event*>(event), of(on));
   }
   void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Lazy::Event*>(event); }
-  void synchronizeStream(const c10::Stream& on) const override { lazy.wait_for(of(on)); }
+  void synchronizeStream(const c10::Stream& on) const override { lazy.await(of(on)); }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
 
