@@ -253,4 +253,11 @@ Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64
   return met;
 }
 
+DeviceGroup::~DeviceGroup() {
+  if (!group) return;
+  if (std::uncaught_exceptions() == 0) return group->shutdown();
+  static_cast<void>(group.release());
+  ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
+}
+
 }  // namespace ucas

@@ -27,8 +27,12 @@ struct Rendezvous {
 Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port, std::chrono::seconds patience);
 
 // A group by NCCL, in libucas_cuda.so where the headers of NCCL were there when it was built
-// (model/tensor/cuda_library.h). Left null where there is none: then tensors go through the host.
-using DeviceGroup = c10::intrusive_ptr<c10d::Backend>;
+// (model/tensor/cuda_library.h). Left null where there is none: then tensors go through the host. It is ended where all
+// is well. Else its own end could wait for ever in a call that another rank left, and the process ends without it.
+struct DeviceGroup {
+  c10::intrusive_ptr<c10d::Backend> group;
+  ~DeviceGroup();
+};
 using MakeDeviceGroup = void (*)(DeviceGroup* made, const c10::intrusive_ptr<c10d::Store>& store, int64_t rank,
                                  int64_t size, std::chrono::milliseconds patience);
 constexpr const char* kMakeDeviceGroup = "ucas_make_device_group";
