@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

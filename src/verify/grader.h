@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process/warning_counters.h"
+#include "base/terminal/log.h"
 #include "core/verdict.h"
 
 namespace ucas {

@@ -1,4 +1,4 @@
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 #include <gtest/gtest.h>
 

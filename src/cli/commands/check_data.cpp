@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "cli/commands/check.h"
 #include "data/contamination.h"
 #include "data/summary.h"

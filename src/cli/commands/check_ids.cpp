@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "cli/commands/check.h"
 #include "data/rows/jsonl.h"
 #include "text/tokenizer/tokenizer.h"

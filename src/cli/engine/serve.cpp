@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

@@ -10,10 +10,9 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/hub_path.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "data/rows/csv.h"
 #include "data/rows/parquet.h"
 

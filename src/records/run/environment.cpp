@@ -6,7 +6,7 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

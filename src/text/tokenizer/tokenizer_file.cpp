@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "text/tokenizer/word_level.h"
 
 namespace ucas {

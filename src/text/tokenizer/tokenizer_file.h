@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "text/split/splitter.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/normalizer.h"

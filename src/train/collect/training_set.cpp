@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "config/prompt_choice.h"

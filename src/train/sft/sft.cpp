@@ -12,8 +12,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/output_directory.h"
-#include "base/process/warning_counters.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
