@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 

@@ -11,7 +11,6 @@
 #include "base/text/fields.h"
 #include "core/problem.h"
 #include "data/problems.h"
-#include "verify/extract_option.h"
 #include "verify/registry.h"
 
 namespace ucas {

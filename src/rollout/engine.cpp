@@ -1,4 +1,4 @@
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>

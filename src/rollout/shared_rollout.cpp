@@ -1,4 +1,4 @@
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/transformer.h"
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 #include "sharding/agreement.h"
 #include "sharding/heartbeat.h"
 #include "support/engine/gpu_views.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
 #include "train/update/config.h"

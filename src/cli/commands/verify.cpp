@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/commands/verify_run.h"
 #include "verify/audit/explain.h"
-#include "verify/audit/verify_report.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 

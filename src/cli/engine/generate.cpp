@@ -9,10 +9,9 @@
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
 #include "config/policy_options.h"
-#include "config/prompt_choice.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 #include "sharding/ranks.h"
 #include "train/update/self_check.h"
 

@@ -1,4 +1,4 @@
-#include "data/prompts/chat.h"
+#include "data/prompts/templates.h"
 
 #include <nlohmann/json.hpp>
 

@@ -6,7 +6,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "data/prompts/chat.h"
 #include "text/stop_texts.h"
 
 namespace ucas {

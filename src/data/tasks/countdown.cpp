@@ -3,7 +3,7 @@
 // three numbers, plus and minus; 3: three numbers, all four operations; 4: four numbers. Every target can be reached:
 // it is the value of an expression that was made first.
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 

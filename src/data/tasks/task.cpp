@@ -8,7 +8,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "data/tasks/registry.h"
 
 namespace ucas {
 

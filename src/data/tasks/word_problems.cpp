@@ -5,7 +5,7 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 

@@ -22,9 +22,9 @@
 #include "kernels/dispatch.h"
 #include "records/asked.h"
 #include "records/run/run_directory.h"
-#include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
+#include "rollout/rollouter.h"
 #include "train/update/self_check.h"
 #include "verify/registry.h"
 

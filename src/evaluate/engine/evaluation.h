@@ -17,7 +17,7 @@
 #include "evaluate/sources/config.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
-#include "rollout/environment/config.h"
+#include "rollout/config.h"
 #include "sampling/config.h"
 
 namespace ucas {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "rollout/environment/config.h"
+#include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "text/jinja/lexer.h"
 #include "text/jinja/library.h"
 #include "text/jinja/syntax.h"
 

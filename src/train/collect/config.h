@@ -11,7 +11,6 @@
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "objective/config.h"
-#include "verify/extract_option.h"
 #include "verify/registry.h"
 #include "verify/sandbox/sandbox.h"
 

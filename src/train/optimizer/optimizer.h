@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
 #include "sharding/sharded_masters.h"

@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"

@@ -1,4 +1,4 @@
-#include "verify/sandbox/check.h"
+#include "verify/sandbox/sandbox.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "verify/sandbox/sandbox.h"
 #include "verify/sandbox/value.h"
 
 namespace ucas::code {

@@ -19,7 +19,6 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "verify/sandbox/check.h"
 
 namespace ucas::code {
 

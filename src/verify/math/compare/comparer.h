@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "verify/math/compare/compare.h"
-#include "verify/math/exact/circuit.h"
 #include "verify/math/exact/exact.h"
 #include "verify/math/exact/lower.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/math/exact/circuit.h"
+#include "verify/math/exact/exact.h"
 #include "verify/math/read/expr.h"
 
 namespace ucas::math {
