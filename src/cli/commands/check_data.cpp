@@ -1,4 +1,4 @@
-// `ucas check FILE... --summary`, and `ucas check TRAIN... --against EVAL`.
+// `ucas check FILE... --summary`.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,6 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/commands/check.h"
-#include "data/contamination.h"
 #include "data/summary.h"
 #include "hf/hub.h"
 #include "results/table.h"
@@ -145,57 +144,6 @@ OrderedJson json_of_findings(const DataFindings& found) {
   return object;
 }
 
-// The most of a problem first.
-void sort_by_share(std::vector<Overlap>& found) {
-  const auto share = [](const Overlap& o) { return static_cast<double>(o.shared) / static_cast<double>(o.words); };
-  std::ranges::stable_sort(
-      found, [&](const Overlap& a, const Overlap& b) { return a.whole != b.whole ? a.whole : share(a) > share(b); });
-}
-
-struct OverlapCounts {
-  int64_t problems = 0, overlaps = 0, whole = 0;
-};
-
-std::map<std::string, OverlapCounts> counts_of(const std::vector<Overlap>& found,
-                                               const std::vector<Problem>& evaluated) {
-  std::map<std::string, OverlapCounts> sources;
-  for (const Problem& problem : evaluated) ++sources[problem.source].problems;
-  for (const Overlap& overlap : found) {
-    OverlapCounts& counts = sources[evaluated[overlap.evaluated].source];
-    ++counts.overlaps;
-    counts.whole += overlap.whole;
-  }
-  return sources;
-}
-
-std::string table_of(const std::map<std::string, OverlapCounts>& sources) {
-  Table table;
-  table.head = {"source", "problems", "share a run", "%", "whole"};
-  for (const auto& [source, n] : sources) {
-    table.rows.push_back({printable(source, 60), grouped(n.problems), grouped(n.overlaps),
-                          fixed(100.0 * static_cast<double>(n.overlaps) / static_cast<double>(n.problems), 1),
-                          grouped(n.whole)});
-  }
-  return table.text();
-}
-
-OrderedJson row_of(const Overlap& o, const std::vector<Problem>& trained, const std::vector<Problem>& evaluated) {
-  const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
-  return {{"source", problem.source}, {"id", problem.id},   {"words", o.words},
-          {"shared", o.shared},       {"whole", o.whole},   {"with_source", with.source},
-          {"with", with.id},          {"others", o.others}, {"text", o.text}};
-}
-
-std::string json_of(const std::vector<Overlap>& found, const std::vector<Problem>& trained,
-                    const std::vector<Problem>& evaluated) {
-  OrderedJson object = {{"sources", OrderedJson::object()}, {"problems", OrderedJson::array()}};
-  for (const auto& [source, n] : counts_of(found, evaluated)) {
-    object["sources"][source] = {{"problems", n.problems}, {"contaminated", n.overlaps}, {"whole", n.whole}};
-  }
-  for (const Overlap& o : found) object["problems"].push_back(row_of(o, trained, evaluated));
-  return json_text(object, 2) + "\n";
-}
-
 }  // namespace
 
 int summarize_data(const std::vector<std::string>& files, const CheckOptions& options) {
@@ -214,31 +162,6 @@ int summarize_data(const std::vector<std::string>& files, const CheckOptions& op
   }
   if (options.json) out(json_text(OrderedJson{{"files", all}}, 2) + "\n");
   return kDone;
-}
-
-int find_contamination(const std::vector<std::string>& training, const CheckOptions& options) {
-  ProblemOptions reading;
-  reading.labels = false;
-  reading.columns = options.columns;
-  reading.columns_where_there = true;
-  const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
-  const std::vector<Problem> evaluated = read_problems(options.against, reading);
-  std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);
-  sort_by_share(found);
-  if (options.json) {
-    out(json_of(found, trained, evaluated));
-    return found.empty() ? kDone : kDiffers;
-  }
-  out(table_of(counts_of(found, evaluated)));
-  for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < options.show; ++i) {
-    const Overlap& o = found[i];
-    const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
-    out(str("\n", printable(problem.source, 60), " ", printable(problem.id, 80), ": ",
-            o.whole ? "all" : str(o.shared, " of"), " ", o.words, " words are those of ", printable(with.source, 60),
-            " ", printable(with.id, 80), o.others > 0 ? str(" (and of ", grouped(o.others), " others in part)") : "",
-            "\n  ", printable(o.text, 240), "\n"));
-  }
-  return found.empty() ? kDone : kDiffers;
 }
 
 }  // namespace ucas
