@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/str.h"
+#include "data/code_problems.h"
 
 namespace ucas {
 
@@ -59,13 +60,6 @@ std::string kind_of_text(const std::string& gold) {
                                                                                                       : "other";
 }
 
-// What data/code_problems.h makes of a row's tests.
-bool is_tests(const std::string& gold) {
-  static constexpr const char* kKeys[] = {"\"asserts\":", "\"calls\":", "\"values\":", "\"stdin\":"};
-  return gold.starts_with("{") &&
-         std::ranges::any_of(kKeys, [&](const char* key) { return gold.find(key) != std::string::npos; });
-}
-
 }  // namespace
 
 int64_t Lengths::at(double share) const {
@@ -91,7 +85,7 @@ FileSummary summarize_file(const std::string& path) {
 std::string gold_kind(const Problem& problem) {
   if (problem.gold.empty()) return "none";
   if (!problem.choices.empty()) return "choice";
-  if (is_tests(problem.gold.front())) return "program tests";
+  if (holds_tests(problem.gold.front())) return "program tests";
   return kind_of_text(problem.gold.front());
 }
 
