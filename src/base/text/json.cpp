@@ -117,6 +117,10 @@ void JsonMemory::refuse() const {
                   human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
 }
 
+namespace {
+
+// Bytes that no JSON text holds and the parser passes over: a byte order mark, a NUL (which nlohmann takes for the end,
+// whatever follows it).
 void check_json_bytes(std::string_view text, const std::string& where) {
   if (text.starts_with("\xef\xbb\xbf")) {
     throw Error(ErrorKind::header_json, str(where, ": begins with a byte order mark; save it as plain UTF-8"));
@@ -125,8 +129,6 @@ void check_json_bytes(std::string_view text, const std::string& where) {
     throw Error(ErrorKind::header_json, str(where, ": not valid JSON at byte ", nul + 1, ": a NUL byte"));
   }
 }
-
-namespace {
 
 Json parse_within(std::string_view text, const std::string& where, size_t most) {
   check_json_bytes(text, where);

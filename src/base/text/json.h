@@ -21,9 +21,6 @@ namespace ucas {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-// Error(ErrorKind::header_json) for bytes that no JSON text holds and a parser may pass over: a byte order mark, a NUL
-// (which nlohmann takes for the end, whatever follows it). For readers with events of their own; parse_json calls it.
-void check_json_bytes(std::string_view text, const std::string& where);
 // Throws Error(kind, "WHERE: ...") with kind in {utf8, dup_key, header_json}. `where` is a file or file:line.
 Json parse_json(std::string_view text, const std::string& where);
 // The same of a list of rows, which may hold more values (JsonMemory).

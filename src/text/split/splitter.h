@@ -1,6 +1,6 @@
 // The pre_tokenizer of a tokenizer.json: steps that cut a text into the pieces inside which BPE merges, each step at
 // work on every piece of the one before. Rules are Hugging Face's (NormalizedString::split and its
-// SplitDelimiterBehavior). Fed by Tokenizer with normalised text, filled by text/tokenizer/tokenizer_parts. Threads:
+// SplitDelimiterBehavior). Fed by Tokenizer with normalised text, filled by text/tokenizer/tokenizer_file. Threads:
 // const functions from any thread.
 #pragma once
 

@@ -141,7 +141,6 @@ UnknownSymbols unknown_of(const TokenizerFile& file, bool needed) {
 }
 
 void add_merges(const TokenizerFile& file, bool byte_level, Bpe& bpe) {
-  bpe.reserve_merges(file.merges.size());
   for (size_t i = 0; i < file.merges.size(); ++i) {
     const auto& [left, right] = file.merges[i];
     std::string wrong;
@@ -171,13 +170,8 @@ Bpe byte_level_bpe(const TokenizerFile& file, const std::unordered_map<std::stri
 
 Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
   const bool byte_level = file.model == TokenizerFile::Model::byte_level_bpe;
-  const auto spelled = [&](const std::string& bytes) { return byte_level ? spelling_of_bytes(bytes) : bytes; };
   Bpe bpe = byte_level ? byte_level_bpe(file, added)
                        : Bpe(file.vocab, file.ignore_merges, Bpe::Start::characters, unknown_of(file, true));
-  if (bpe.doubled()) {
-    throw Error(ErrorKind::dup_key,
-                str(file.where, ": model.vocab: the token \"", printable(spelled(*bpe.doubled())), "\" stands twice"));
-  }
   add_merges(file, byte_level, bpe);
   return bpe;
 }
@@ -276,12 +270,7 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
       words.emplace_back(word, id);
     }
   }
-  for (const auto& [word, id] : words) {
-    if (!names.emplace(word, id).second) {
-      throw Error(ErrorKind::dup_key,
-                  str(file.where, ": model.vocab: the word \"", printable(word), "\" stands twice"));
-    }
-  }
+  names.insert(words.begin(), words.end());
   word_level = WordLevel(words, unknown);
 }
 
