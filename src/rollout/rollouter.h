@@ -1,9 +1,9 @@
 // Where episodes come from: problems go in, each as a prompt, and a stream of episodes comes out. An episode is what
 // the model sampled after a prompt, with what the sampling pass saw of each token, and the inserts of an environment.
-// Sources are the engine (rollout/engine.h) and servers (rollout/served_rollout.h); decorators over them share the
-// prompts among ranks (shared_rollout.h) and let an environment speak (environment/environment.h). Token ids travel end
-// to end; nothing is re-tokenised. An episode depends on its prompt and key alone, so greedy and sampled jobs, and jobs
-// of different limits, share one run.
+// Sources are the engine (engine.cpp) and servers (rollout/served_rollout.h); decorators over them share the
+// prompts among ranks (shared_rollout.cpp) and let an environment speak (environment/environment.h). Token ids travel
+// end to end; nothing is re-tokenised. An episode depends on its prompt and key alone, so greedy and sampled jobs, and
+// jobs of different limits, share one run.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
 
 // Who takes the episodes. Called from the calling thread.
 struct RolloutSink {
-  std::function<void(const Episode&)> on_response;  // as they end; of several ranks (shared_rollout.h) at the end
+  std::function<void(const Episode&)> on_response;  // as they end; of several ranks (shared_rollout.cpp) at the end
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
   bool keep = true;  // false: episodes go to on_response alone, run() returns none
 };

@@ -61,7 +61,7 @@ std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = 
 constexpr int kGraderVersion = 6;
 
 // Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
-// has its own. Read by evaluate/score, sharding/shared_grading and train/collect/reward.
+// has its own. Read by evaluate/score, sharding/agreement and train/collect/reward.
 
 struct Graders {
   std::shared_ptr<const Grader> standard;
@@ -87,7 +87,7 @@ std::vector<Verdict> grade_all(const Graders& graders, std::span<const GradeItem
 void check_golds(const Graders& graders, std::span<const Problem> problems);
 
 // Where an answer is looked for, as options say it: one of Extract, or "auto", which the prompt decides
-// (config/prompt_choice.h).
+// (config/policy_options.h).
 
 enum class ExtractOption : uint8_t { automatic, strict, lenient, answer_tag };
 constexpr std::array<const char*, 4> names(ExtractOption) { return {"auto", "strict", "lenient", "answer_tag"}; }

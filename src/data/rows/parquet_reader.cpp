@@ -1,4 +1,4 @@
-// libucas_parquet.so: what src/data/rows/parquet.h says, by Arrow. A file is read by batches of rows; what Arrow
+// libucas_parquet.so: what src/data/rows/jsonl.h says, by Arrow. A file is read by batches of rows; what Arrow
 // allocates is bounded, so that a page or a footer that claims to be large ends with an error.
 #include <arrow/array.h>
 #include <arrow/io/file.h>

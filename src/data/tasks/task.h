@@ -1,7 +1,7 @@
-// Small problems in English for pretrained models, made from nothing but a seed: one file and one row of registry.h a
-// task. Train, dev and test share neither a form (a way to put the question) nor the numbers of a question (of a task
-// about words: its word), so that a held-out problem is never one of training in other words. Feeds `ucas make-task`
-// and demo. Threads: any; a task holds no state.
+// Small problems in English for pretrained models, made from nothing but a seed: one file and one row a task. Train,
+// dev and test share neither a form (a way to put the question) nor the numbers of a question (of a task about words:
+// its word), so that a held-out problem is never one of training in other words. Feeds `ucas make-task` and demo.
+// Threads: any; a task holds no state.
 #pragma once
 
 #include <array>
@@ -101,7 +101,7 @@ const char* about(TextTaskKind kind);
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
-// Worked examples of the train split, for the place before a question (data/prompts/chat.h).
+// Worked examples of the train split, for the place before a question (data/prompts/chat.cpp).
 constexpr int64_t kWorkedExamples = 4;
 std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options,
                                        int64_t count = kWorkedExamples);
