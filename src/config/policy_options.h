@@ -8,7 +8,7 @@
 
 #include "base/text/fields.h"
 #include "core/model_options.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/sources/config.h"

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files/hub_path.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"

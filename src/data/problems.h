@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/rows/jsonl.h"
 
 namespace ucas {

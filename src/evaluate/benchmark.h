@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
 #include "verify/registry.h"
 

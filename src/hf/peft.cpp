@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hub_path.h"
 #include "base/str.h"
 #include "hf/config_reader.h"
 #include "hf/hub.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/text/json.h"
-#include "core/problem.h"
 #include "core/verdict.h"
 #include "data/prompts/templates.h"
 #include "records/eval_config.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "model/model.h"
 #include "sampling/config.h"
 #include "sharding/ranks.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "verify/grader.h"
 #include "verify/sandbox/sandbox.h"
 

@@ -14,7 +14,6 @@
 #include "fuzz/target.h"
 #include "text/jinja/jinja.h"
 #include "verify/audit/verify_rows.h"
-#include "verify/code/source.h"
 #include "verify/code/tests.h"
 #include "verify/registry.h"
 

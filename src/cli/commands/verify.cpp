@@ -9,7 +9,6 @@
 #include "base/text/fields.h"
 #include "cli/command.h"
 #include "cli/commands/verify_run.h"
-#include "verify/audit/explain.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 

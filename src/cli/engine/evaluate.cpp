@@ -19,7 +19,7 @@
 #include "hf/model_config.h"
 #include "records/run/run_directory.h"
 #include "sharding/ranks.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas {

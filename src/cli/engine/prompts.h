@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "rollout/policy.h"

@@ -3,7 +3,7 @@
 // The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
 // follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
-// A chat template is the checkpoint's own Jinja (data/prompts/chat.cpp), which puts the messages of a conversation.
+// A chat template is the checkpoint's own Jinja (text/jinja), which puts the messages of a conversation.
 // Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode/unicode.h"
 
@@ -37,10 +37,10 @@ struct Template {
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
   std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
-  std::string few_shot;                             // a file of worked examples (data/prompts/chat.cpp); "" = none
-  int64_t shots = 0;                                // how many of them stand before a question
-  std::string example = "{problem}\n{answer}\n\n";  // how each stands at {examples}
-  std::vector<Example> examples;                    // read from the file
+  std::string few_shot;                                     // a file of worked examples (text/jinja); "" = none
+  int64_t shots = 0;                                        // how many of them stand before a question
+  std::string example = "{problem}\n{answer}\n\n";          // how each stands at {examples}
+  std::vector<Example> examples;                            // read from the file
 
   void fields(Fields& f) {
     f.field("name", name, "name of the template in reports");

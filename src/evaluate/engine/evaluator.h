@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "evaluate/score.h"
 #include "evaluate/sources/response_source.h"
 #include "records/eval_config.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "records/eval_config.h"
 #include "records/outputs.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"

@@ -10,9 +10,9 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/bpe.h"
 #include "text/tokenizer/tokenizer_file.h"
-#include "text/tokenizer/word_level.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/tokenizer/token_texts.h"
+#include "text/tokenizer/normalizer.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {

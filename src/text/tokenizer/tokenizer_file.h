@@ -11,7 +11,6 @@
 #include "text/split/splitter.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/normalizer.h"
-#include "text/tokenizer/token_texts.h"
 
 namespace ucas {
 

@@ -11,7 +11,7 @@
 
 #include "config/train_config.h"
 #include "core/batch.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "objective/advantage/reward_terms.h"
 #include "sharding/ranks.h"
 #include "text/split/regex.h"

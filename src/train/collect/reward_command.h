@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/problem.h"
 #include "core/verdict.h"
 
 namespace ucas {

@@ -15,7 +15,7 @@
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
 #include "rollout/policy.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas {

@@ -10,7 +10,6 @@
 #include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "verify/code/source.h"
 #include "verify/code/tests.h"
 #include "verify/registry.h"
 #include "verify/sandbox/sandbox.h"

@@ -9,10 +9,12 @@
 // or, where it is no object, the text of asserts alone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "verify/grader.h"
 #include "verify/sandbox/value.h"
 
 namespace ucas::code {
@@ -57,5 +59,12 @@ Tests read_tests(const std::string& gold, const std::string& where, const std::s
 bool meets(const Value& value, const Expected& expected);
 // What a program printed.
 bool meets(std::string_view printed, const Expected& expected);
+
+// The program in a response.
+
+// strict: the last whole block between lines ``` (of Python, or of no language); lenient: that, else the whole text
+// where it has no such line; answer_tag: the last block inside the last <answer>; bare: the whole text. nullopt: no
+// program.
+std::optional<std::string_view> find_source(std::string_view response, Extract extract);
 
 }  // namespace ucas::code

@@ -1,5 +1,5 @@
 // Runs what a model wrote, in a sandbox (docs/reliability.md has its layers). Fed by code_grader.cpp; owns nothing but
-// what it found out at its start: the interpreter, the tier this machine allows, and that the attacks of check.h fail.
+// what it found out at its start: the interpreter, the tier this machine allows, and that the attacks fail.
 // Each run is a fresh process of ucas-sandbox (launcher/), which is spawned, never forked, from this one.
 // Threads: run() may be called from any number of them.
 #pragma once
