@@ -18,13 +18,6 @@
 #include "base/text/fields.h"
 #include "data/tasks/register_chains.h"
 
-// grader: verify/registry.h; with extract = lenient
-#define UCAS_TEXT_TASKS(X)                                                                                       \
-  X(word_problems, "word-problems", "math", 0, "a sentence or two about things that are bought, lost or shared") \
-  X(sums, "sums", "math", 2, "a chain of numbers to add and subtract")                                           \
-  X(countdown, "countdown", "countdown", 5,                                                                      \
-    "an expression that reaches a target and uses each given number exactly once")
-
 namespace ucas {
 
 struct TextProblem {
@@ -34,13 +27,6 @@ struct TextProblem {
 };
 
 constexpr int64_t kHardest = 4;  // difficulties are 1 .. 4
-
-class TextTask {
- public:
-  virtual ~TextTask() = default;
-  // A problem of one of the split's own forms, with any numbers.
-  virtual TextProblem draw(Split split, int64_t difficulty, Rng& rng) const = 0;
-};
 
 // One of `forms` that is of the split. Form has a member `split`.
 template <class Form>
@@ -82,22 +68,17 @@ struct TextTaskOptions {
 // The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random
 // streams, one line for people). A row without its make_KIND_task() fails to link.
 
-#define UCAS_DECLARE(kind, name, grader, stream, about) std::unique_ptr<TextTask> make_##kind##_task();
-UCAS_TEXT_TASKS(UCAS_DECLARE)
-#undef UCAS_DECLARE
+// The tasks for pretrained models. Of each a row in task.cpp, and what draws a problem of one of the split's own forms,
+// with any numbers.
+enum class TextTaskKind : uint8_t { word_problems, sums, countdown };
+constexpr std::array<const char*, 3> names(TextTaskKind) { return {"word-problems", "sums", "countdown"}; }
+TextProblem draw_word_problem(Split split, int64_t difficulty, Rng& rng);
+TextProblem draw_sum(Split split, int64_t difficulty, Rng& rng);
+TextProblem draw_countdown(Split split, int64_t difficulty, Rng& rng);
 
-#define UCAS_KIND(kind, name, grader, stream, about) kind,
-enum class TextTaskKind : uint8_t { UCAS_TEXT_TASKS(UCAS_KIND) };
-#undef UCAS_KIND
-
-#define UCAS_NAME(kind, name, grader, stream, about) name,
-constexpr auto names(TextTaskKind) { return std::to_array<const char*>({UCAS_TEXT_TASKS(UCAS_NAME)}); }
-#undef UCAS_NAME
-
-std::unique_ptr<TextTask> make_text_task(TextTaskKind kind);
 TextTaskKind text_task_called(const std::string& name);  // Error(ErrorKind::config) naming those there are
-const char* grader_of(TextTaskKind kind);                // its name in options
-const char* about(TextTaskKind kind);
+const char* grader_of(TextTaskKind kind);                // its name in options; with extract = lenient
+const char* about(TextTaskKind kind);                    // one line for people
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
