@@ -39,23 +39,13 @@ bool in(std::span<const Range32> ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](Range32 r) { return c >= r.low && c <= r.high; });
 }
 
-// The first character of valid UTF-8 and its bytes.
-std::pair<char32_t, size_t> character(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  size_t n = byte(0) < 0x80 ? 1 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
-  if (n > text.size()) return {byte(0), 1};
-  char32_t c = n == 1 ? byte(0) : byte(0) & (0x7f >> n);
-  for (size_t i = 1; i < n; ++i) c = c << 6 | (byte(i) & 0x3f);
-  return {c, n};
-}
-
 size_t cells_of(char32_t c) { return in(kWide, c) ? 2 : 1; }
 
 // Bytes of the longest beginning that takes at most `width` cells.
 size_t beginning(std::string_view text, size_t width) {
   size_t bytes = 0, used = 0;
   while (bytes < text.size()) {
-    auto [c, n] = character(text.substr(bytes));
+    auto [c, n] = char_at(text, bytes);
     used += cells_of(c);
     if (used > width) break;
     bytes += n;
@@ -114,7 +104,7 @@ std::string visible(std::string_view text, bool utf8) {
   std::string_view rest = safe;
   const char* hex = "0123456789abcdef";
   while (!rest.empty()) {
-    auto [c, n] = character(rest);
+    auto [c, n] = char_at(rest, 0);
     if (c >= 0x80 && (!utf8 || in(kHidden, c))) {
       for (char byte : rest.substr(0, n)) {
         auto b = static_cast<unsigned char>(byte);
@@ -131,7 +121,7 @@ std::string visible(std::string_view text, bool utf8) {
 size_t cells(std::string_view text) {
   size_t used = 0;
   while (!text.empty()) {
-    auto [c, n] = character(text);
+    auto [c, n] = char_at(text, 0);
     used += cells_of(c);
     text.remove_prefix(n);
   }
@@ -151,7 +141,7 @@ std::string fit_middle(std::string_view text, size_t width) {
   while (from > 0) {  // whole characters from the end
     size_t next = from - 1;
     while (next > 0 && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) --next;
-    used += cells_of(character(text.substr(next)).first);
+    used += cells_of(char_at(text, next).code);
     if (used > tail) break;
     from = next;
   }

@@ -13,14 +13,6 @@ namespace {
 bool is_word_letter(char c) { return is_letter(c) || beyond_ascii(c); }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-char32_t decode(std::string_view text, size_t& i) {
-  auto byte = static_cast<unsigned char>(text[i]);
-  int more = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
-  char32_t code = byte & (0x3f >> more);
-  for (++i; more-- > 0 && i < text.size(); ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  return code;
-}
-
 // Backslashes doubled throughout, as in text that was escaped once too often: "\\frac", unless rows of a matrix are
 // what they stand for.
 bool doubled_backslashes(std::string_view text) {
@@ -74,14 +66,15 @@ bool Lexer::expand(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     char c = text[i];
     if (beyond_ascii(c)) {
-      size_t begin = i;
-      std::string_view latex = latex_of(decode(text, i));
+      const Char read = char_at(text, i);
+      std::string_view latex = latex_of(read.code);
       bool script = latex.starts_with("^{") || latex.starts_with("_{");
       if (script && script_end == buffer_.size() && script_end > 0) {  // x to the 10 are two characters
         buffer_.pop_back();
         latex.remove_prefix(2);
       }
-      buffer_ += latex.empty() ? text.substr(begin, i - begin) : latex;
+      buffer_ += latex.empty() ? text.substr(i, read.length) : latex;
+      i += read.length;
       script_end = script ? buffer_.size() : 0;
       continue;
     }
