@@ -116,6 +116,19 @@ int open_regular(const std::string& path, int64_t* size) {
   return fd;
 }
 
+// What is there of `size` bytes from `offset`.
+size_t read_bytes(int fd, int64_t offset, char* to, size_t size, const std::string& path) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = faulty("read") ? -1 : ::pread(fd, to + done, size - done, offset + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_read(path, "read");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
 [[noreturn]] void refuse_link(const std::string& path) {
   throw Error(ErrorKind::path,
               str(printable(path, 400),
@@ -356,34 +369,18 @@ std::string read_file(const std::string& path, int64_t limit) {
                                       ", the limit is ", human_bytes(static_cast<double>(limit))));
   }
   std::string bytes(static_cast<size_t>(size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t n = faulty("read") ? -1 : ::read(file.fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path, "read");
-    if (n == 0) break;  // it shrank while we read
-    done += static_cast<size_t>(n);
-  }
-  bytes.resize(done);
+  bytes.resize(read_bytes(file.fd, 0, bytes.data(), bytes.size(), path));  // it may shrink while we read
   return bytes;
 }
 
 void read_at(const std::string& path, int64_t offset, void* out, int64_t size) {
   int64_t total = 0;
   Descriptor file{open_regular(path, &total)};
-  auto* to = static_cast<char*>(out);
-  while (size > 0) {
-    ssize_t n = faulty("read") ? -1 : ::pread(file.fd, to, static_cast<size_t>(size), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path, "read");
-    if (n == 0) {
-      throw Error(ErrorKind::truncated,
-                  str(printable(path, 400), ": ends at byte ", offset, ", ", size, " more expected"));
-    }
-    to += n;
-    offset += n;
-    size -= n;
-  }
+  const auto done =
+      static_cast<int64_t>(read_bytes(file.fd, offset, static_cast<char*>(out), static_cast<size_t>(size), path));
+  if (done == size) return;
+  throw Error(ErrorKind::truncated,
+              str(printable(path, 400), ": ends at byte ", offset + done, ", ", size - done, " more expected"));
 }
 
 void refuse_lfs_pointer(const std::string& path) {
@@ -509,15 +506,7 @@ std::string FileWriter::read_back() const {
   struct stat info{};
   if (::fstat(descriptor_, &info) != 0) fail_read(path_, "read");
   std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path_, "read");
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  bytes.resize(done);
+  bytes.resize(read_bytes(descriptor_, 0, bytes.data(), bytes.size(), path_));
   return bytes;
 }
 

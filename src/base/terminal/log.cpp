@@ -56,6 +56,12 @@ std::string without_controls(const std::string& message) {
   return join(lines, "\n");
 }
 
+void tell(LogLevel level, const std::string& message) {
+  std::string safe = without_controls(message);
+  std::lock_guard lock(mutex());
+  sink()(level, safe);
+}
+
 constexpr struct {
   const char *one, *many;
 } kWarningWords[] = {
@@ -68,23 +74,9 @@ std::array<std::atomic<int64_t>, std::size(kWarningWords)> counts{};
 
 }  // namespace
 
-void log(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::info, safe);
-}
-
-void warn(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::warning, safe);
-}
-
-void warn_here(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::own, safe);
-}
+void log(const std::string& message) { tell(LogLevel::info, message); }
+void warn(const std::string& message) { tell(LogLevel::warning, message); }
+void warn_here(const std::string& message) { tell(LogLevel::own, message); }
 
 LogSink set_log_sink(LogSink next) {
   std::lock_guard lock(mutex());
