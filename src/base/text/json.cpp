@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/fields.h"
 
 namespace ucas {
 
@@ -310,29 +309,6 @@ std::vector<JsonObject> JsonObject::children(std::string_view key) const {
   std::vector<JsonObject> out;
   for (const Json& item : list(key, "a list of objects")) {
     out.push_back(inner(item, str(printable(key), "[", out.size(), "]")));
-  }
-  return out;
-}
-
-std::vector<Setting> JsonObject::settings() const {
-  std::vector<Setting> out;
-  for (const auto& [key, value] : object_->items()) {
-    Setting& setting = out.emplace_back(Setting{.key = key, .value = false, .where = place()});
-    if (value.is_boolean()) {
-      setting.value = value.get<bool>();
-    } else if (value.is_number_integer()) {
-      setting.value = whole(key);
-    } else if (value.is_number()) {
-      setting.value = value.get<double>();
-    } else if (value.is_string()) {
-      setting.value = value.get<std::string>();
-    } else {
-      std::vector<int64_t> numbers;
-      for (const Json& item : list(key, "a list of whole numbers")) {
-        numbers.push_back(whole_value(key, item, -kMost, kMost));
-      }
-      setting.value = numbers;
-    }
   }
   return out;
 }

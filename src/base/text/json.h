@@ -57,8 +57,6 @@ class JsonMemory {
 // null counts as absent, except for a required number, where it stands for one that is not finite. Who reads through
 // this needs no <nlohmann/json.hpp>, which costs seconds in every file that includes it.
 
-struct Setting;  // base/text/fields.h
-
 class JsonObject {
  public:
   static constexpr int64_t kMost = int64_t{1} << 53;  // whole numbers beyond it are not what the file says
@@ -92,7 +90,6 @@ class JsonObject {
   std::vector<int32_t> ids(std::string_view key, int64_t vocabulary = int64_t{1} << 31) const;  // 0 .. vocabulary - 1
   JsonObject child(std::string_view key) const;
   std::vector<JsonObject> children(std::string_view key) const;
-  std::vector<Setting> settings() const;  // all its keys, for apply()
 
   // What may be absent.
   std::string text_or(std::string_view key, const std::string& otherwise) const;

@@ -54,10 +54,6 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
 constexpr size_t kMostColumns = 1000;
 constexpr size_t kLongestRecord = size_t{16} << 20;  // bytes, as a line of JSON
 
-}  // namespace
-
-namespace {
-
 // The file's reader gives each row's place and value: take(line, [where] -> Json).
 using TakeRow = std::function<void(int64_t line, const std::function<Json(const std::string& where)>& value)>;
 

@@ -176,10 +176,6 @@ Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, in
   return bpe;
 }
 
-}  // namespace
-
-namespace {
-
 // A process may load the same file for the policy, a reference and a teacher.
 void warn_once(const std::string& message) {
   static std::mutex mutex;
