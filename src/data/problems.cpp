@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "data/code_problems.h"
 
 namespace ucas {
 

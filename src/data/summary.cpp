@@ -1,4 +1,4 @@
-#include "data/summary.h"
+#include "data/problems.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/str.h"
-#include "data/code_problems.h"
 
 namespace ucas {
 

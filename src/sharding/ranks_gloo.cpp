@@ -21,7 +21,6 @@
 #include "model/tensor/cuda_library.h"
 #include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
-#include "sharding/rendezvous.h"
 #include "train/update/config.h"
 
 namespace ucas {

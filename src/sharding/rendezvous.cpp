@@ -1,4 +1,4 @@
-#include "sharding/rendezvous.h"
+#include "sharding/heartbeat.h"
 
 #include <netdb.h>
 #include <sched.h>

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "data/code_problems.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/sources/responses_file.h"

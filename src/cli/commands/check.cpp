@@ -14,7 +14,6 @@
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
 #include "config/train_config.h"
-#include "data/code_problems.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"

@@ -10,7 +10,7 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/commands/check.h"
-#include "data/summary.h"
+#include "data/problems.h"
 #include "hf/hub.h"
 #include "results/table.h"
 #include "text/tokenizer/tokenizer.h"

@@ -13,7 +13,7 @@
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
 #include "config/train_config.h"
-#include "data/summary.h"
+#include "data/problems.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "plan/known_models.h"

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 
 namespace ucas {
 

@@ -14,7 +14,7 @@
 #include "core/verdict.h"
 #include "objective/advantage/reward_terms.h"
 #include "sharding/ranks.h"
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 #include "train/collect/reward_command.h"
 #include "verify/registry.h"
 

@@ -13,12 +13,10 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "data/code_problems.h"
 #include "data/problems.h"
 #include "results/table.h"
 #include "verify/grader.h"
 #include "verify/math/read/expr.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/parser.h"
 #include "verify/registry.h"
 

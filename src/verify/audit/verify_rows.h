@@ -57,7 +57,7 @@ struct VerifyRow {
 
 // `kinds`: a row's "kind" and "config" are read, too, and refused where they are not known.
 std::vector<VerifyRow> read_verify_rows(const std::string& path, BadRows bad_rows, bool kinds);
-// Rows whose right answer is tests: in "gold", or as data sets publish them (data/code_problems.h).
+// Rows whose right answer is tests: in "gold", or as data sets publish them (data/code_problems.cpp).
 std::vector<VerifyRow> read_code_rows(const std::string& path, BadRows bad_rows, const Grader& grader);
 
 // How a row is graded: as `extract` says for all, else by its kind. The rows must outlive the answers.

@@ -18,7 +18,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::code {
 

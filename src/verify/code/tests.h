@@ -1,5 +1,5 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
-// A gold answer is a JSON object (data/code_problems.h writes it), perhaps with "prelude" and "entry_point", and with
+// A gold answer is a JSON object (data/code_problems.cpp writes it), perhaps with "prelude" and "entry_point", and with
 //   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py, perhaps with
 //              "helpers", functions beside the solution's by which it may work out inputs
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "verify/grader.h"
-#include "verify/sandbox/value.h"
+#include "verify/sandbox/sandbox.h"
 
 namespace ucas::code {
 

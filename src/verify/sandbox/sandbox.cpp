@@ -24,7 +24,6 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "verify/sandbox/value.h"
 
 namespace ucas::code {
 

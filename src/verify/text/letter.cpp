@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/str.h"
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 #include "verify/registry.h"
 
 namespace ucas {

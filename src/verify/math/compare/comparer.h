@@ -8,7 +8,6 @@
 
 #include "verify/math/compare/compare.h"
 #include "verify/math/exact/exact.h"
-#include "verify/math/exact/lower.h"
 
 namespace ucas::math {
 

@@ -1,4 +1,4 @@
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
