@@ -272,7 +272,8 @@ Value filter_map(const Value& to, const Arguments& given, Meter& meter) {
   return list_value(std::move(out), meter);
 }
 
-Value filter_select(const Value& to, const Arguments& given, bool by_attribute, bool wanted, Meter& meter) {
+template <bool by_attribute, bool wanted>
+Value filter_select(const Value& to, const Arguments& given, Meter& meter) {
   const size_t test = by_attribute ? 1 : 0;
   if (given.list.size() < test) fail("selectattr without an attribute");
   const bool truthful = given.list.size() == test;
@@ -292,7 +293,7 @@ Value filter_select(const Value& to, const Arguments& given, bool by_attribute, 
   return list_value(std::move(out), meter);
 }
 
-MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter) {
+Value filter_indent(const Value& to, const Arguments& given, Meter& meter) {
   const auto [width, first, blank] = bind<3>(given, "indent", {"width", "first", "blank"});
   const MarkedText by =
       width && as_text(*width)
@@ -300,7 +301,7 @@ MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter
           : MarkedText(
                 std::string(static_cast<size_t>(std::clamp<int64_t>(whole_argument(width, "indent", 4), 0, 1000)), ' '),
                 MarkedText::kTemplate);
-  MarkedText ended = text, out;
+  MarkedText ended = str_of(to, meter), out;
   ended.append("\n", MarkedText::kTemplate);
   bool at_first = true;
   for (const MarkedText& line : lines_of(ended)) {
@@ -311,7 +312,7 @@ MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter
     meter.text_size(out.size());
     at_first = false;
   }
-  return out;
+  return text_value(std::move(out), meter);
 }
 
 std::optional<int64_t> whole_in(std::string_view text) {
@@ -362,15 +363,13 @@ Value filter_float(const Value& to, const Arguments& given, Meter& meter) {
   return otherwise ? *otherwise : Value(0.0);
 }
 
-Value filter_first_or_last(const Value& to, const Arguments& given, bool first, Meter& meter) {
-  without_arguments(given, first ? "first" : "last");
+Value first_or_last(const Value& to, bool first, Meter& meter) {
   const ListPtr items = items_of(to, meter);
   if (items->items.empty()) return Undefined{first ? "the first item of nothing" : "the last item of nothing"};
   return first ? items->items.front() : items->items.back();
 }
 
-Value filter_reverse(const Value& to, const Arguments& given, Meter& meter) {
-  without_arguments(given, "reverse");
+Value filter_reverse(const Value& to, Meter& meter) {
   std::vector<Value> items = items_of(to, meter)->items;
   std::ranges::reverse(items);
   meter.steps(items.size());
@@ -390,8 +389,7 @@ Value filter_default(const Value& to, const Arguments& given, Meter& meter) {
   return otherwise ? *otherwise : text_value("", meter);
 }
 
-Value filter_items(const Value& to, const Arguments& given, Meter& meter) {
-  without_arguments(given, "items");
+Value filter_items(const Value& to, Meter& meter) {
   if (is_undefined(to)) return list_value({}, meter);
   if (const MapPtr* map = as<MapPtr>(to)) return pairs_of(**map, meter);
   fail("items of ", kind_of(to));
@@ -420,15 +418,13 @@ Value filter_replace(const Value& to, const Arguments& given, Meter& meter) {
   return text_value(replaced(str_of(to, meter), str_of(*old, meter), str_of(*by, meter), most, meter), meter);
 }
 
-Value filter_case(const Value& to, const Arguments& given, Case form, Meter& meter) {
-  without_arguments(given, "a change of case");
+Value filter_case(const Value& to, Case form, Meter& meter) {
   const MarkedText text = str_of(to, meter);
   meter.steps(text.size() / 16);
   return text_value(in_case(text, form), meter);
 }
 
-Value filter_abs(const Value& to, const Arguments& given) {
-  without_arguments(given, "abs");
+Value filter_abs(const Value& to, Meter&) {
   if (const std::optional<int64_t> whole = whole_of(to); whole && *whole != INT64_MIN)
     return *whole < 0 ? -*whole : *whole;
   if (const double* real = as<double>(to)) return std::abs(*real);
@@ -477,48 +473,45 @@ Value filter_dictsort(const Value& to, const Arguments& given, Meter& meter) {
   return list_value(sorted(std::move(keyed), reverse, meter), meter);
 }
 
-using Filter = Value (*)(const Value&, const Arguments&, Meter&);
+struct Filter {
+  Value (*with)(const Value& to, const Arguments& given, Meter& meter) = nullptr;
+  Value (*alone)(const Value& to, Meter& meter) = nullptr;  // takes no arguments
+};
 
 const std::map<std::string, Filter, std::less<>>& filters() {
+  constexpr auto length = [](const Value& to, Meter& m) { return Value(length_of(to, m)); };
+  constexpr auto text = [](const Value& to, Meter& m) { return text_value(str_of(to, m), m); };
   static const std::map<std::string, Filter, std::less<>> all = {
-      {"abs", [](const Value& to, const Arguments& a, Meter&) { return filter_abs(to, a); }},
-      {"capitalize",
-       [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::capitalize, m); }},
-      {"count", [](const Value& to, const Arguments& a,
-                   Meter& m) { return without_arguments(a, "count"), Value(length_of(to, m)); }},
-      {"d", filter_default},
-      {"default", filter_default},
-      {"dictsort", filter_dictsort},
-      {"first", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, true, m); }},
-      {"float", filter_float},
-      {"indent",
-       [](const Value& to, const Arguments& a, Meter& m) { return text_value(indented(str_of(to, m), a, m), m); }},
-      {"int", filter_int},
-      {"items", filter_items},
-      {"join", filter_join},
-      {"last", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, false, m); }},
-      {"length", [](const Value& to, const Arguments& a,
-                    Meter& m) { return without_arguments(a, "length"), Value(length_of(to, m)); }},
-      {"list", [](const Value& to, const Arguments& a,
-                  Meter& m) { return without_arguments(a, "list"), list_value(items_of(to, m)->items, m); }},
-      {"lower", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::lower, m); }},
-      {"map", filter_map},
-      {"reject", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, false, false, m); }},
-      {"rejectattr",
-       [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, true, false, m); }},
-      {"replace", filter_replace},
-      {"reverse", filter_reverse},
-      {"safe", [](const Value& to, const Arguments& a,
-                  Meter& m) { return without_arguments(a, "safe"), text_value(str_of(to, m), m); }},
-      {"select", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, false, true, m); }},
-      {"sort", filter_sort},
-      {"selectattr", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, true, true, m); }},
-      {"string", [](const Value& to, const Arguments& a,
-                    Meter& m) { return without_arguments(a, "string"), text_value(str_of(to, m), m); }},
-      {"title", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::words, m); }},
-      {"tojson", filter_tojson},
-      {"trim", filter_trim},
-      {"upper", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::upper, m); }},
+      {"abs", {.alone = filter_abs}},
+      {"capitalize", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::capitalize, m); }}},
+      {"count", {.alone = length}},
+      {"d", {filter_default}},
+      {"default", {filter_default}},
+      {"dictsort", {filter_dictsort}},
+      {"first", {.alone = [](const Value& to, Meter& m) { return first_or_last(to, true, m); }}},
+      {"float", {filter_float}},
+      {"indent", {filter_indent}},
+      {"int", {filter_int}},
+      {"items", {.alone = filter_items}},
+      {"join", {filter_join}},
+      {"last", {.alone = [](const Value& to, Meter& m) { return first_or_last(to, false, m); }}},
+      {"length", {.alone = length}},
+      {"list", {.alone = [](const Value& to, Meter& m) { return list_value(items_of(to, m)->items, m); }}},
+      {"lower", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::lower, m); }}},
+      {"map", {filter_map}},
+      {"reject", {filter_select<false, false>}},
+      {"rejectattr", {filter_select<true, false>}},
+      {"replace", {filter_replace}},
+      {"reverse", {.alone = filter_reverse}},
+      {"safe", {.alone = text}},
+      {"select", {filter_select<false, true>}},
+      {"selectattr", {filter_select<true, true>}},
+      {"sort", {filter_sort}},
+      {"string", {.alone = text}},
+      {"title", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::words, m); }}},
+      {"tojson", {filter_tojson}},
+      {"trim", {filter_trim}},
+      {"upper", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::upper, m); }}},
   };
   return all;
 }
@@ -709,7 +702,10 @@ bool is_function(const std::string& name) {
 }
 
 Value apply_filter(const std::string& name, const Value& to, const Arguments& given, Meter& meter) {
-  return filters().at(name)(to, given, meter);
+  const Filter& filter = filters().at(name);
+  if (filter.with) return filter.with(to, given, meter);
+  without_arguments(given, name.c_str());
+  return filter.alone(to, meter);
 }
 
 bool apply_test(const std::string& name, const Value& to, const Arguments& given, Meter& meter) {
