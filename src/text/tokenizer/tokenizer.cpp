@@ -41,7 +41,7 @@ struct Tokenizer::Impl {
   TokenTexts texts;                                // [V] what the token decodes to
   std::vector<uint8_t> special;                    // [V]
   std::unordered_map<std::string, int32_t> names;  // added tokens and words
-  std::vector<int32_t> prefix, suffix;
+  std::vector<int32_t> prefix;
   std::optional<int32_t> eos, pad;
 
   void take_added_tokens(const TokenizerFile& file, std::vector<std::string>& spelling);
@@ -272,13 +272,10 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
 
 void Tokenizer::Impl::take_template(const TokenizerFile& file, size_t vocabulary) {
   prefix = file.prefix;
-  suffix = file.suffix;
-  for (const std::vector<int32_t>* side : {&prefix, &suffix}) {
-    for (int32_t id : *side) {
-      if (static_cast<size_t>(id) < vocabulary) continue;
-      throw Error(ErrorKind::tokenizer,
-                  str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
-    }
+  for (int32_t id : prefix) {
+    if (static_cast<size_t>(id) < vocabulary) continue;
+    throw Error(ErrorKind::tokenizer,
+                str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
   }
 }
 
@@ -367,8 +364,6 @@ void Tokenizer::begin_prompt(std::vector<int32_t>& ids) const {
 }
 
 const std::vector<int32_t>& Tokenizer::prefix() const { return impl_->prefix; }
-
-const std::vector<int32_t>& Tokenizer::suffix() const { return impl_->suffix; }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   std::string text;

@@ -188,10 +188,11 @@ std::vector<int32_t> template_ids(const JsonObject& root, const std::string& nam
   return table.child(name).ids("ids", kMaxTokens);
 }
 
-// What stands before and after the text ("A"). A template around that of an earlier one goes outside of it.
+// What stands before the text ("A"); what stands after it would end the prompt. A template around that of an earlier
+// one goes outside of it.
 void read_template(const JsonObject& node, TokenizerFile& file) {
   only_settings(node, {"type", "single", "pair", "special_tokens"});
-  std::vector<int32_t> before, after;
+  std::vector<int32_t> before;
   int64_t texts = 0;
   for (const JsonObject& part : node.children("single")) {
     only_settings(part, {"Sequence", "SpecialToken"});
@@ -199,13 +200,11 @@ void read_template(const JsonObject& node, TokenizerFile& file) {
       ++texts;
       continue;
     }
-    std::vector<int32_t>& side = texts == 0 ? before : after;
     const std::vector<int32_t> ids = template_ids(node, some_text(part.child("SpecialToken"), "id"));
-    side.insert(side.end(), ids.begin(), ids.end());
+    if (texts == 0) before.insert(before.end(), ids.begin(), ids.end());
   }
   if (texts != 1) node.refuse(str("\"single\" holds the text ", texts, " times, expected once"));
   file.prefix.insert(file.prefix.begin(), before.begin(), before.end());
-  file.suffix.insert(file.suffix.end(), after.begin(), after.end());
 }
 
 // Replace, ByteFallback, Fuse, Strip: SentencePiece's kind. In another order they would say something else.

@@ -27,7 +27,7 @@ struct TokenizerFile {
   Splitter splitter;  // BPE only
   DecoderRules decoder;
   std::vector<AddedToken> added;
-  std::vector<int32_t> prefix, suffix;  // what the post-processor puts around a text
+  std::vector<int32_t> prefix;  // what the post-processor puts before a text
   std::optional<std::string> eos, pad;
 };
 
