@@ -11,8 +11,7 @@
 #include "core/verdict.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "evaluate/sources/config.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 #include "rollout/config.h"
 #include "sampling/config.h"
 #include "verify/registry.h"
@@ -54,12 +53,11 @@ struct ScoreOptions {
 
 struct EvaluateOptions {
   std::string suite, name;
-  std::vector<std::string> data, server, responses;
+  std::vector<std::string> data, responses;
   std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
   std::string out;
-  bool json = false;
   int64_t limit = 0;
   ExtractOption extract = ExtractOption::automatic;
   GraderKind grader = GraderKind::math;
@@ -67,7 +65,6 @@ struct EvaluateOptions {
   code::CodeOptions code;
   EvalConfig eval{.dtype = Dtype::automatic};
   EnvironmentConfig environment;
-  ServerOptions served;
   ProblemOptions problems;
   EngineConfig engine;
   MachineOptions machine;

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "fuzz/target.h"
 #include "text/jinja/jinja.h"
 #include "verify/audit/verify_rows.h"

@@ -11,7 +11,7 @@
 namespace ucas {
 
 struct CheckOptions {
-  bool summary = false, json = false, decode = false, prompt = false;
+  bool summary = false, decode = false, prompt = false;
   std::string ids, tokenizer;
   int64_t show = 5;
   ProblemColumns columns;

@@ -318,8 +318,8 @@ void read_vocab(const JsonObject& model, TokenizerFile& file) {
     if (token.size() > kMaxTokenBytes) vocab.refuse(str("a token longer than ", kMaxTokenBytes, " bytes"));
     const bool whole = id.is_number_integer();
     if (!whole || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMaxTokens) {
-      vocab.refuse(str("the id of \"", printable(token), "\" is ",
-                       whole ? "" : "not an integer: ", printable(id.dump(), 40), "; expected 0 .. ", kMaxTokens - 1));
+      vocab.refuse(str("the id of \"", printable(token), "\" is ", whole ? "" : "not an integer: ",
+                       printable(json_text(id), 40), "; expected 0 .. ", kMaxTokens - 1));
     }
     file.vocab.emplace_back(token, id.get<int32_t>());
   }
@@ -337,7 +337,7 @@ void read_merges(const JsonObject& model, TokenizerFile& file) {
       parts = merge.get<std::vector<std::string>>();
     }
     if (parts.size() != 2) {
-      model.refuse(str("merges[", file.merges.size(), "] is not two tokens: ", printable(merge.dump())));
+      model.refuse(str("merges[", file.merges.size(), "] is not two tokens: ", printable(json_text(merge))));
     }
     file.merges.emplace_back(std::move(parts[0]), std::move(parts[1]));
   }

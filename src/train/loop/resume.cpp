@@ -9,8 +9,8 @@
 #include "base/process/build_info.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "records/run/environment.h"
 #include "records/run/manifest.h"
+#include "records/run/run_directory.h"
 #include "train/state/fingerprint.h"
 
 namespace ucas {
