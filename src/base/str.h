@@ -54,6 +54,22 @@ std::string_view trim(std::string_view text);
 std::string printable(std::string_view text, size_t limit = 120);
 bool valid_utf8(std::string_view text);
 
+// UTF-8. Bytes that are not of it are characters of their own.
+constexpr uint32_t kInvalid = 0xFFFFFFFF;  // the code of a byte that belongs to no well-formed character
+
+struct Char {
+  uint32_t code;
+  size_t length;  // bytes
+};
+
+Char char_at(std::string_view text, size_t at);       // at < text.size()
+Char char_before(std::string_view text, size_t end);  // end > 0
+void append_utf8(std::string& out, uint32_t code);
+// Bytes at the end of `text` that begin a character whose rest is missing: 0..3.
+size_t unfinished_tail(std::string_view text);
+// Each maximal broken sequence becomes one U+FFFD, as String::from_utf8_lossy and Python's "replace" do.
+std::string replace_invalid(std::string_view text);
+
 // Nearest of `candidates` to `word` by edit distance, or "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 // " (did you mean NEAR?)" at the end of a message, "" where nothing is near.

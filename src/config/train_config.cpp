@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/refusals.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 

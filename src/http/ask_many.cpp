@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/process/warning_counters.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

@@ -6,7 +6,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/fields.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "records/run/run_directory.h"
 
 namespace ucas {

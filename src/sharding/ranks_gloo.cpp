@@ -20,7 +20,6 @@
 #include "model/tensor/cuda_library.h"
 #include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
-#include "sharding/rendezvous.h"
 #include "train/update/config.h"
 
 namespace ucas {

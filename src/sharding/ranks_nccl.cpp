@@ -1,6 +1,6 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "sharding/rendezvous.h"
+#include "sharding/heartbeat.h"
 
 extern "C" void ucas_make_device_group(ucas::DeviceGroup* made, const c10::intrusive_ptr<c10d::Store>& store,
                                        int64_t rank, int64_t size, std::chrono::milliseconds patience) {

@@ -1,4 +1,4 @@
-#include "sharding/rendezvous.h"
+#include "sharding/heartbeat.h"
 
 #include <netdb.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/process/build_info.h"
-#include "base/process/listener.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "kernels/lm_head.h"

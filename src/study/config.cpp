@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
@@ -16,7 +16,7 @@
 #include "hf/model_config.h"
 #include "records/run/run_directory.h"
 #include "sharding/ranks.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas {

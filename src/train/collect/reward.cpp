@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
-#include "sharding/shared_grading.h"
+#include "sharding/agreement.h"
 
 namespace ucas {
 

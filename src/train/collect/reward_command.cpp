@@ -19,7 +19,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
 #include "core/verdict.h"
 
 namespace ucas {

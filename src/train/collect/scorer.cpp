@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "train/collect/training_set.h"
-#include "verify/sandbox/check.h"
+#include "verify/sandbox/sandbox.h"
 
 namespace ucas {
 

@@ -2,10 +2,9 @@
 
 #include <utility>
 
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 

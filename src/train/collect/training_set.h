@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/train_config.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "text/tokenizer/tokenizer.h"

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/process/build_info.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "records/run/manifest.h"

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/parser.h"
 #include "verify/registry.h"
 #include "verify/text/text_graders.h"

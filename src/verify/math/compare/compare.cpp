@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/str.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/parser.h"
 

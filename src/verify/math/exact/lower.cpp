@@ -1,4 +1,4 @@
-#include "verify/math/exact/lower.h"
+#include "verify/math/exact/exact.h"
 
 #include <algorithm>
 #include <numeric>

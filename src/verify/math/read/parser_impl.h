@@ -119,7 +119,7 @@ class Parser {
   bool cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths);
   NodeId modulus(NodeId left);
 
-  // parse_brackets.cpp
+  // parse_commands.cpp
   NodeId bracket(char open);
   NodeId close_bracket(char open, char close, Items& items);
   NodeId bars(char kind);
