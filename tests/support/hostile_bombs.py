@@ -70,7 +70,7 @@ def tokenizers(c, text):
 
     c.add("bombs/tokenizer-lists/tokenizer.json", b'{"added_tokens":' + tiny_values(12 * MILLION) + b"}", "limit")
     c.add("bombs/tokenizer-vocabulary/tokenizer.json",
-          b'{"model":{"type":"BPE","vocab":{' + b",".join(b'"%x":%d' % (i, i) for i in range(5 * MILLION)) + b"}}}", "tokenizer")
+          b'{"model":{"type":"BPE","vocab":{' + b",".join(b'"%x":%d' % (i, i) for i in range(5 * MILLION)) + b"}}}", "limit")
     c.add("bombs/tokenizer-merges/tokenizer.json", b'{"model":{"type":"BPE","merges":' + tiny_values(6 * MILLION, b'"a b"') + b"}}", "limit")
     changed("merge-of-itself", lambda j: j["model"]["merges"].extend(["a a"] * 3))
     changed("added-many", lambda j: j["added_tokens"].extend(
