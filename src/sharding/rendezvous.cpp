@@ -254,8 +254,8 @@ Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64
 }
 
 DeviceGroup::~DeviceGroup() {
-  if (!group) return;
-  if (std::uncaught_exceptions() == 0) return group->shutdown();
+  if (group && std::uncaught_exceptions() == 0) group->shutdown();
+  if (!group || std::uncaught_exceptions() == 0) return;
   static_cast<void>(group.release());
   ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
 }
