@@ -79,8 +79,7 @@ std::unique_ptr<Method> own_method(const StepData& data, const std::string& path
 
 // What the file would have to hold and does not.
 void refuse_missing(const std::string& name, const Needs& needs, const StepData& data, const std::string& path) {
-  std::string lacks = missing(needs, data.batch);
-  if (needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
+  const std::string lacks = missing(needs.all_signals(), data.batch);
   if (lacks.empty()) return;
   throw Error(ErrorKind::unsupported, str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
                                           " does not hold: the run trained with ", data.method,
