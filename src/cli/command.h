@@ -8,13 +8,6 @@
 // clang-format on
 #pragma once
 
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/text/fields.h"
-
 // name, where it runs, its group in `ucas --help`, what it is there (19 columns at most), the head of its own --help
 #define UCAS_COMMANDS(X)                                                                                               \
   X(train, engine, train, "RLVR training", "reinforcement learning with verifiable rewards")                           \
@@ -44,6 +37,14 @@
   X(check, plain, data, "validate files", "validate any file, summarize data, find train/test overlap")                \
   X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
   X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text/fields.h"
 
 namespace ucas {
 
@@ -91,5 +92,11 @@ std::vector<DeviceCheck> check_device(const std::string& device);
 // ("ucas"), or "all". Error(ErrorKind::usage) for any other. A line "{first KEY KEY ...}" of the head names the options
 // to know first; without one these are the general ones.
 std::string help_on(std::string page, const std::string& name, const std::string& topic);
+
+// Takes --ranks and --gpus out of the words of `command`. The exit code of all ranks where they ask for several;
+// nullopt where there is to be one process. Error(ErrorKind::usage) for a number that cannot be.
+//   0 where all ended with 0; 75 where they were stopped and saved; else that of the rank that failed first by itself,
+//   70 where a signal ended it.
+std::optional<int> launch_ranks(const std::string& command, Words& words);
 
 }  // namespace ucas

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
-#include "cli/launch.h"
 #include "data/rows/jsonl.h"
 
 namespace ucas {

@@ -1,5 +1,8 @@
-#include "cli/launch.h"
-
+// `ucas train CONFIG .. --ranks N` and `--gpus all|N`: the processes of one host, started and watched without torchrun;
+// those of `ucas sft`, `evaluate`, `generate` and `score`, too. Each rank is this program again with
+// torchrun's variables (sharding/ranks.h). This process loads no LibTorch. It forwards SIGINT, SIGTERM and SIGUSR1 to
+// all ranks. Where a rank fails the others get ten seconds, and what is said then is what that one said which failed
+// first by itself.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -18,6 +21,7 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "cli/command.h"
 
 namespace ucas {
 

@@ -3,9 +3,8 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "cli/commands/compare.h"
+#include "compare/answers.h"
 #include "compare/models.h"
-#include "compare/run_answers.h"
 #include "evaluate/results/table.h"
 #include "report/summary.h"
 #include "study/table.h"

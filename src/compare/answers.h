@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "compare/groups.h"
 #include "records/run_record.h"
 
 namespace ucas {
@@ -77,5 +81,55 @@ std::vector<std::string> sources_of(const RunAnswers& run);
 // "greedy", and of the samples the mean that the field quotes: mean@16 where every problem has as many, else mean@n. It
 // is over all samples in either case, as pass@k is. The same for every command that says which of two models is better.
 std::vector<Quantity> quoted_quantities(const std::vector<const RunAnswers*>& runs);
+
+// Which run of one group is held against which of another, and their differences problem by problem, paired by source
+// and id. Feeds contrast.h.
+
+using ProblemKey = std::tuple<std::string, std::string, int64_t>;  // source, id, which of those with this id
+std::map<ProblemKey, const ProblemAnswers*> by_key(const RunAnswers& run);
+
+enum class Pairs {
+  one,       // one run of each
+  labelled,  // several, by base and seed
+  fixed,     // every run against one untrained run of its base
+  unpaired,  // without a common label: two independent samples
+};
+
+struct RunPairs {
+  Pairs kind = Pairs::one;
+  std::vector<std::pair<const RunAnswers*, const RunAnswers*>> pairs;  // empty for unpaired
+  size_t left_out = 0;                                                 // runs of both groups without a partner
+};
+RunPairs pair_runs(const AnswerGroup& from, const AnswerGroup& to);
+
+// One quantity of several runs over the problems that all of them have it for.
+struct AlignedValues {
+  std::vector<size_t> strata;              // problems of each set side by side: of each source for macro, else one set
+  std::vector<std::vector<double>> value;  // [run][problem]
+  int64_t problems = 0;
+};
+AlignedValues align(std::span<const RunAnswers* const> runs, const Quantity& quantity);
+
+// Mean over the strata of their means, each counting the same.
+double mean_of_strata(const std::vector<double>& value, const std::vector<size_t>& strata);
+
+// Evaluations and runs as compare/ takes them, and how each was made, for people.
+
+// Of one evaluation: its problems, and its figures by name ("greedy", "mean@16", "entropy:math500" ...).
+RunAnswers answers_of(const EvalRecord& evaluation);
+RunAnswers answers_of(const RunRecord& run, const EvalRecord& evaluation);
+// `choose`: the evaluation of a run, nullptr if it has none; such runs are left out.
+AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalRecord*(const RunRecord&)>& choose);
+
+// What responses and verdicts of an evaluation were decided by.
+std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation);
+
+// The groups of these run directories, in order of the command line: one evaluation of each run. `asked`: its name, ""
+// = the only one that all share. Errors: path, empty, config.
+std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& runs, const std::string& asked);
+
+// The name of the evaluation with answers per problem that all of these runs have: as asked for, else the only one,
+// validations of a training left out where there is another. Errors as above.
+std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::string& asked);
 
 }  // namespace ucas

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "compare/pairing.h"
+#include "compare/answers.h"
 #include "stats/intervals.h"
 #include "stats/paired.h"
 

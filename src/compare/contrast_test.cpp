@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "compare/pairing.h"
+#include "compare/answers.h"
 #include "stats/paired.h"
 
 namespace ucas {

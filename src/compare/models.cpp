@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "compare/pairing.h"
+#include "compare/answers.h"
 
 namespace ucas {
 

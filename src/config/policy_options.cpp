@@ -77,9 +77,6 @@ void EvaluateOptions::fields(Fields& f) {
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "directory for run directories; empty = print only");
-  f.field("json", json, "print the figures as one JSON object, in the form of eval/NAME.json, instead of tables");
-  f.field("server", server,
-          "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, evaluated as one more MODEL");
   f.field("responses", responses, "JSONL file of responses generated elsewhere, evaluated as one more MODEL");
   f.field("limit", limit, Range{0, 1 << 30}, "number of problems, from the first (per benchmark); 0 = all");
   f.choice("extract", extract,
@@ -91,7 +88,6 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("graders", graders, "graders by data source, SOURCE=GRADER; other sources use --grader");
   eval.fields(f);
   environment.fields(f);
-  served.fields(f);
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
@@ -115,7 +111,7 @@ void ServeOptions::fields(Fields& f) {
 }
 
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {});
   PolicyLine out;
   out.positionals = std::move(line.positionals);
   for (Setting& setting : line.settings) {

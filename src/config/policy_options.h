@@ -9,8 +9,7 @@
 #include "core/model_options.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "evaluate/sources/config.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 #include "rollout/environment/config.h"
 #include "sampling/config.h"
 #include "verify/extract_option.h"
@@ -53,12 +52,11 @@ struct ScoreOptions {
 
 struct EvaluateOptions {
   std::string suite, name;
-  std::vector<std::string> data, server, responses;
+  std::vector<std::string> data, responses;
   std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
   std::string out;
-  bool json = false;
   int64_t limit = 0;
   ExtractOption extract = ExtractOption::automatic;
   GraderKind grader = GraderKind::math;
@@ -66,7 +64,6 @@ struct EvaluateOptions {
   code::CodeOptions code;
   EvalConfig eval{.dtype = Dtype::automatic};
   EnvironmentConfig environment;
-  ServerOptions served;
   ProblemOptions problems;
   EngineConfig engine;
   MachineOptions machine;

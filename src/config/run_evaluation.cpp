@@ -21,7 +21,7 @@ std::string typed(const std::string& value) {
   if (read.is_string()) return read.get<std::string>();
   std::vector<std::string> words;
   for (const Json& item : read) {
-    const std::string word = item.is_string() ? item.get<std::string>() : item.dump();
+    const std::string word = item.is_string() ? item.get<std::string>() : json_text(item);
     const bool plain = std::ranges::none_of(word, [](char c) { return static_cast<unsigned char>(c) < ' '; });
     if (!plain || word.empty() || trim(word) != word || word.find_first_of(",\"[]") != std::string::npos) return value;
     words.push_back(word);

@@ -1,6 +1,6 @@
 // Every number of a training step, declared once in core/metrics.inc: its name in steps.jsonl, its unit, what it means,
 // and the words of its curve. Writers set a number by its row (train/metrics), readers look it up by it: curves,
-// dashboard, causes and docs/metrics.md (tools/make_metrics.py). A method declares its own numbers in its row
+// causes and docs/metrics.md (tools/make_metrics.py). A method declares its own numbers in its row
 // (methods/method.h).
 #pragma once
 
@@ -22,7 +22,6 @@ struct Metric {
   const char* help = "";     // docs/metrics.md, in Markdown; "": said in the row before
   const char* title = "";    // of its curve; "": made of the key
   const char* caption = "";  // the line below that title, plain text
-  const char* label = "";    // a word for the dashboard
 };
 
 // Three numbers of one quantity.

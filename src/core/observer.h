@@ -33,24 +33,14 @@ inline double value_in(StepRow row, std::string_view name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// One response of a step, for people. Texts are the model's own bytes.
-struct TrainSample {
-  int64_t step = 0;
-  std::string question, response;
-  std::string verdict, answer;  // name of the verdict; what was read
-  double reward = 0;
-  int64_t tokens = 0;
-  bool finished = true;
-};
-
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void begin(const TrainStart& /*start*/) {}
   // What the trainer is at now: "generating", "updating" ...; `detail` where there is more to say.
   virtual void phase(const std::string& /*what*/, const std::string& /*detail*/ = "") {}
-  // Step 0 is the validation before training. `sample` may be null.
-  virtual void step(int64_t /*step*/, StepRow /*metrics*/, const TrainSample* /*sample*/) {}
+  // Step 0 is the validation before training.
+  virtual void step(int64_t /*step*/, StepRow /*metrics*/) {}
   virtual void end() {}  // finished or stopped; not called when an error ends the run
 };
 

@@ -31,8 +31,9 @@ const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solutio
 
 std::string id_text(const JsonRow& row, const Json& value, const std::string& key) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer()) return value.dump();
-  if (value.is_number_float() && value.dump().ends_with(".0")) return value.dump().substr(0, value.dump().size() - 2);
+  if (value.is_number_integer()) return json_text(value);
+  if (value.is_number_float() && json_text(value).ends_with(".0"))
+    return json_text(value).substr(0, json_text(value).size() - 2);
   refuse(row, str("\"", key, "\": expected text or a whole number, got ", value.type_name()));
 }
 
@@ -227,7 +228,7 @@ struct Choices {
 
 std::optional<std::string> choice_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number()) return value.dump();
+  if (value.is_number()) return json_text(value);
   return std::nullopt;
 }
 

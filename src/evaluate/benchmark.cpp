@@ -239,36 +239,93 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
   return problems;
 }
 
-void ModelSettings::fields(Fields& f) {
-  f.field("template", prompt_template, "prompt template that the model was trained with");
-  f.field("stop", stop, "additional stop tokens or strings that end a response");
-  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length of the model in tokens; 0 = not set");
-  int said = extract ? static_cast<int>(*extract) + 1 : 0;
-  constexpr auto extracts = names(Extract{});
-  f.choice("extract", said, {"", extracts[0], extracts[1], extracts[2]}, "answer extraction mode for the model");
-  extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
-}
-
-PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
-                               const Suite& suite) {
+PromptSettings prompt_settings(const CommandSettings& command, const Benchmark& benchmark, const Suite& suite) {
   PromptSettings put;
   const std::string said = command.prompt_template.value_or("");
   for (const std::string* name :
-       {&model.prompt_template, &said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
+       {&said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
     if (put.prompt_template.empty()) put.prompt_template = *name;
   }
-  for (int64_t limit : {model.max_tokens, command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens,
-                        command.default_max_tokens}) {
+  for (int64_t limit :
+       {command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens, command.default_max_tokens}) {
     if (put.max_tokens == 0) put.max_tokens = limit;
   }
-  for (const auto* stops : {&benchmark.stop, &command.stop, &model.stop}) {
+  for (const auto* stops : {&benchmark.stop, &command.stop}) {
     for (const std::string& stop : *stops) {
       if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);
     }
   }
   put.extract = command.extract ? option_of(*command.extract) : benchmark.extract;
-  if (model.extract) put.extract = option_of(*model.extract);
   return put;
+}
+
+namespace {
+
+// The last part of a path, or the last two for a checkpoint of a run: runs/dapo/checkpoints/step-0000024 is
+// "dapo-step-0000024"; of a file of responses its name without its ending.
+std::string label_of(const EvaluatedModel& model) {
+  std::vector<std::string> parts;
+  for (const std::string& part : split(model.path, '/')) {
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
+  }
+  if (parts.empty()) return "model";
+  if (model.is_responses) return parts.back().substr(0, parts.back().rfind('.'));
+  if (parts.size() >= 3 && parts[parts.size() - 2] == "checkpoints") {
+    return parts[parts.size() - 3] + "-" + parts.back();
+  }
+  return parts.back();
+}
+
+EvaluatedModel model_of(const std::string& word, bool is_responses) {
+  const size_t equals = word.find('=');
+  const bool there = is_responses ? exists(word) : is_directory(word);
+  const bool labelled = equals != std::string::npos && equals > 0 && word.find('/') > equals && !there;
+  if (!labelled) return {"", word, is_responses};
+  if (equals + 1 == word.size()) throw Error(ErrorKind::usage, str(printable(word), ": expected LABEL=DIR"));
+  return {word.substr(0, equals), word.substr(equals + 1), is_responses};
+}
+
+void check_labels(const std::vector<EvaluatedModel>& models) {
+  for (const EvaluatedModel& model : models) {
+    const std::string& label = model.label;
+    const bool once = std::ranges::count(models, label, &EvaluatedModel::label) == 1;
+    if (once && !label.empty() && label.find('/') == std::string::npos && label[0] != '.') continue;
+    throw Error(ErrorKind::config, str("the models' names: \"", printable(label),
+                                       "\": expected different names that can be file names (LABEL=DIR)"));
+  }
+}
+
+}  // namespace
+
+std::vector<EvaluatedModel> read_models(const std::vector<std::string>& positionals,
+                                        const std::vector<std::string>& responses) {
+  std::vector<EvaluatedModel> models;
+  for (const std::string& word : positionals) models.push_back(model_of(word, false));
+  for (const std::string& word : responses) models.push_back(model_of(word, true));
+  if (models.empty()) throw Error(ErrorKind::usage, "no MODEL directory given; see `ucas evaluate --help`");
+  for (EvaluatedModel& model : models) {
+    if (!model.label.empty()) continue;
+    const std::string wanted = label_of(model);
+    std::string label = wanted;
+    for (int64_t n = 2; std::ranges::find(models, label, &EvaluatedModel::label) != models.end(); ++n) {
+      label = str(wanted, "-", n);
+    }
+    model.label = label;
+  }
+  check_labels(models);
+  return models;
+}
+
+CommandSettings command_settings(const EvaluateOptions& options, const std::vector<Setting>& typed) {
+  const auto said = [&](const char* key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
+  CommandSettings command;
+  command.stop = options.stop;
+  command.default_template = options.prompt_template;
+  command.default_max_tokens = options.eval.max_tokens;
+  if (said("template")) command.prompt_template = options.prompt_template;
+  if (said("max_tokens")) command.max_tokens = options.eval.max_tokens;
+  if (said("extract")) command.extract = ucas::said(options.extract);
+  return command;
 }
 
 }  // namespace ucas

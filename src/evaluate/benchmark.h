@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
+#include "config/policy_options.h"
 #include "core/problem.h"
 #include "data/problems.h"
 #include "verify/extract_option.h"
@@ -27,7 +28,7 @@ struct Benchmark {
   BenchmarkColumns columns;
   GraderKind grader = GraderKind::math;
   ExtractOption extract = ExtractOption::automatic;
-  // What the model's own settings do not say (prompt_settings below has the order).
+  // What the command line does not say (prompt_settings below has the order).
   std::string prompt_template;    // "" = not said
   std::vector<std::string> stop;  // tokens or texts that end a response, beside those of the model's files and template
   int64_t max_tokens = 0;         // 0 = not said
@@ -58,22 +59,20 @@ std::string benchmark_file(const Benchmark& benchmark, const std::string& data_d
 // (also where an id stands twice: stored responses are found by it).
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory);
 
-// What a MODEL is: a checkpoint that runs here, one behind a server, or a file of responses.
-enum class AnsweredBy { checkpoint, server, responses };
-
-// What is said of one checkpoint: --model.LABEL.KEY.
-struct ModelSettings {
+// A checkpoint that runs here, or a file of responses.
+struct EvaluatedModel {
   std::string label;  // "" = from the path
-  std::string path;   // or address
-  AnsweredBy by = AnsweredBy::checkpoint;
-  std::string prompt_template;     // "" = not said
-  std::vector<std::string> stop;   // further tokens or texts that end a response
-  int64_t max_tokens = 0;          // 0 = not said
-  std::optional<Extract> extract;  // nullopt = not said
-  void fields(Fields& f);
+  std::string path;
+  bool is_responses = false;
 };
+// "LABEL=DIR" is a label where no slash stands before the "=" and there is no directory of the whole name.
+// Without a label it comes from the path: its last part, or the run and the step of a checkpoint of a run.
+// `responses`: files of responses, PATH or LABEL=PATH, after the checkpoints.
+// Errors: usage (no model), config (a label twice or no file name).
+std::vector<EvaluatedModel> read_models(const std::vector<std::string>& positionals,
+                                        const std::vector<std::string>& responses);
 
-// What the command line says for all models; nullopt = left at its default.
+// What the command line says; nullopt = left at its default.
 struct CommandSettings {
   std::vector<std::string> stop;
   std::optional<std::string> prompt_template;
@@ -82,8 +81,10 @@ struct CommandSettings {
   std::string default_template = "auto";
   int64_t default_max_tokens = 1024;
 };
+// What was typed, and the defaults where nothing was.
+CommandSettings command_settings(const EvaluateOptions& options, const std::vector<Setting>& typed);
 
-// How one benchmark is put to one model.
+// How one benchmark is put to a model.
 struct PromptSettings {
   std::string prompt_template;
   std::vector<std::string> stop;  // tokens or texts, beside those of the model's files and the template
@@ -91,9 +92,8 @@ struct PromptSettings {
   ExtractOption extract = ExtractOption::automatic;
   bool operator==(const PromptSettings&) const = default;
 };
-// The nearest word counts: the model's, else what was typed for all, else the benchmark's, else the suite's, else the
-// command's default; stops add up.
-PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
-                               const Suite& suite);
+// The nearest word counts: what was typed, else the benchmark's, else the suite's, else the command's default; stops
+// add up.
+PromptSettings prompt_settings(const CommandSettings& command, const Benchmark& benchmark, const Suite& suite);
 
 }  // namespace ucas

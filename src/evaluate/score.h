@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "verify/registry.h"

@@ -2,14 +2,14 @@
 // (https://huggingface.co/docs/hub/local-cache). Nothing is ever fetched: what is not there is refused with the command
 // that fetches it.
 //
-//   ORG/NAME[@REVISION]                            a model; without a revision what refs/main says, as transformers
-//   hf://[datasets/]ORG/SET[@REVISION][/PATH][:SPLIT]   files of a data set
+//   ORG/NAME[@REVISION]                     a model; without a revision what refs/main says, as transformers
+//   hf://[datasets/]ORG/SET[@REVISION]/PATH a file of a data set, or those that fit a * in its name
 //
-//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (below)
+//   rg:TASK,size=N,seed=S                   problems of reasoning-gym
 //
 // A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
 // XDG_CACHE_HOME, each with ~.
-// Errors: path (not in the cache, no such revision, folder or split, a link out of the cache), truncated (a download
+// Errors: path (not in the cache, no such revision or file, a link out of the cache), truncated (a download
 // that did not end), lfs_pointer, usage.
 #pragma once
 
@@ -36,9 +36,11 @@ std::string tokenizer_directory_of(const std::string& name);
 // The file of a model's snapshot; "" where the model, its refs/main or the file is not in the cache.
 std::string cached_file(const std::string& name, const std::string& file);
 
-// Files for `hf://..` and `rg:..`, each other name as it is. Without a split: train, or for an evaluation test,
-// else validation; all files where no name says such a word.
-std::vector<std::string> data_files(const std::vector<std::string>& names, OptionNames what);
+// Files for `hf://..` and `rg:..`, each other name as it is. Problems of reasoning-gym are made, not read: written
+// once, to a file in the user's cache, they are then data like any other (python/ucas/reasoning.py).
+std::vector<std::string> data_files(const std::vector<std::string>& names);
+// Whether a file is one of those that were made, whose rows the scorers of their tasks can score.
+bool is_generated_file(const std::string& path);
 
 void resolve_hub_names(Fielder list, void* config);
 // Replaces names of the hub in every option that names a checkpoint or data files (OptionNames) by paths.
@@ -46,13 +48,5 @@ template <class Config>
 void resolve_hub_names(Config& config) {
   resolve_hub_names([](Fields& f, void* c) { static_cast<Config*>(c)->fields(f); }, &config);
 }
-
-// Data that is made, not read: rg:TASK,size=N,seed=S are problems of the Python package reasoning-gym. They are written
-// once, to a file in the user's cache, and are then data like any other (python/ucas/reasoning.py).
-bool is_generated(const std::string& name);  // "rg:..."
-// The file with these problems. Error("python") where the package is absent or takes no such settings.
-std::string generated_file(const std::string& name);
-// Whether a file is one of those, whose rows the scorers of their tasks can score.
-bool is_generated_file(const std::string& path);
 
 }  // namespace ucas

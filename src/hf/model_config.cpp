@@ -216,7 +216,7 @@ OrderedJson read_like(const std::string& like, const char* name) {
   std::string path = path_join(like, name);
   if (!read_config_json(path, kConfigLimit).is_object())
     throw Error(ErrorKind::config, str(path, ": expected a JSON object"));
-  return OrderedJson::parse(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
+  return parse_ordered_json(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
 }
 
 void write_ids(const ModelConfig& config, OrderedJson& json) {
@@ -304,11 +304,11 @@ void write_model_config(const ModelConfig& c, const std::string& directory, cons
   json["torch_dtype"] = c.torch_dtype;  // of transformers 4; 5 reads dtype
   json["dtype"] = c.torch_dtype;
   write_ids(c, json);
-  write_file(path_join(directory, "config.json"), json.dump(2) + "\n");
+  write_file(path_join(directory, "config.json"), json_text(json, 2) + "\n");
 
   OrderedJson generation = read_like(like, "generation_config.json");
   write_ids(c, generation);
-  write_file(path_join(directory, "generation_config.json"), generation.dump(2) + "\n");
+  write_file(path_join(directory, "generation_config.json"), json_text(generation, 2) + "\n");
 }
 
 std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& options) {

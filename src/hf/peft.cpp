@@ -10,6 +10,7 @@
 #include "base/files/file.h"
 #include "base/files/hub_path.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "hf/config_reader.h"
 #include "hf/hub.h"
 #include "hf/parameters.h"
@@ -139,7 +140,7 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   json["fan_in_fan_out"] = false;
   json["use_rslora"] = false;
   json["use_dora"] = false;
-  write_file(path_join(directory, kAdapterConfig), json.dump(2) + "\n");
+  write_file(path_join(directory, kAdapterConfig), json_text(json, 2) + "\n");
 }
 
 bool is_adapter(const std::string& directory) { return exists(path_join(directory, kAdapterConfig)); }

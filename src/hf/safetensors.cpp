@@ -60,7 +60,7 @@ std::string where_of(const std::string& path, const std::string& name) {
 
 uint64_t natural(const Json& value, ErrorKind kind, const std::string& where, const char* what) {
   if (!value.is_number_unsigned())
-    throw Error(kind, str(where, ": ", what, " must be a natural number, got ", printable(value.dump(), 40)));
+    throw Error(kind, str(where, ": ", what, " must be a natural number, got ", printable(json_text(value), 40)));
   return value.get<uint64_t>();
 }
 
@@ -255,7 +255,7 @@ void write_shard(const std::string& path, std::span<const TensorToStore> tensors
     header[tensor.name] = {{"dtype", row.name}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data aligned to 8 bytes, as the reference writes it
   uint64_t length = text.size();
   FileWriter file(path);
@@ -392,7 +392,7 @@ void write_weights(const std::string& directory, const std::vector<TensorToStore
   OrderedJson index;
   index["metadata"] = {{"total_size", total}};
   index["weight_map"] = map;
-  write_file(path_join(directory, "model.safetensors.index.json"), index.dump(2) + "\n");
+  write_file(path_join(directory, "model.safetensors.index.json"), json_text(index, 2) + "\n");
 }
 
 float f32_of_f16(uint16_t bits) {

@@ -52,15 +52,12 @@ constexpr GpuRow kGpus[] = {
 // Bus bandwidth of a rank in the collectives of c10d, bytes a second. Assumptions, from what others measured: eight
 // H100 by NVLink some hundreds of GB/s, two hosts of them 310 and four 180 (NVIDIA/nccl#1031), PCIe 4 15 to 25,
 // Ethernet of 100 Gbit/s 10.
-struct LinkRow {
-  const char* name;
+struct Link {
   const char* said;
   double bytes;
 };
-constexpr LinkRow kLinks[] = {{"nvlink", "NVLink", 300e9},
-                              {"ib", "InfiniBand", 180e9},
-                              {"pcie", "PCIe", 20e9},
-                              {"ethernet", "Ethernet of 100 Gbit/s", 10e9}};
+constexpr Link kOfCard[] = {{" of PCIe", 20e9}, {" of NVLink", 300e9}};  // by `nvlink`
+constexpr Link kOfHosts[] = {{" of Ethernet of 100 Gbit/s", 10e9}, {" of InfiniBand", 180e9}};
 constexpr int64_t kRanksOfHost = 8;
 
 // Beside tensors, as others found it. A context with kernels loaded on demand: about 400 MB
@@ -134,29 +131,13 @@ Device gpu_named(const std::string& name, Dtype dtype) {
               str("--gpu ", printable(name), ": expected one of ", join(names, ", "), did_you_mean(name, names)));
 }
 
-void set_link(Device& device, const std::string& link, int64_t ranks) {
-  const auto taken = [&](double bytes, const std::string& said) {
-    if (ranks == 1) return;
-    device.link = bytes;
-    device.note += str("; between ranks ", fixed(bytes * 1e-9, bytes < 10e9 ? 1 : 0), " GB/s", said);
-  };
-  if (link.empty() && device.memory == 0) return taken(1e9, ", assumed");
-  const bool one_host = ranks <= kRanksOfHost;
-  const std::string named = !link.empty()   ? link
-                            : device.nvlink ? (one_host ? "nvlink" : "ib")
-                                            : (one_host ? "pcie" : "ethernet");
-  std::vector<std::string> names;
-  for (const LinkRow& row : kLinks) {
-    if (named == row.name) return taken(row.bytes, str(", assumed of ", row.said));
-    names.emplace_back(row.name);
-  }
-  char* end = nullptr;
-  const double given = std::strtod(named.c_str(), &end);
-  if (*end != '\0' || !(given > 0) || given > 1e5) {
-    throw Error(ErrorKind::usage, str("--link ", printable(named), ": expected one of ", join(names, ", "),
-                                      " or a number of GB/s", did_you_mean(named, names)));
-  }
-  taken(given * 1e9, "");
+void set_link(Device& device, int64_t ranks) {
+  if (ranks == 1) return;
+  const Link* of_gpu = ranks <= kRanksOfHost ? kOfCard : kOfHosts;
+  const Link link = device.memory == 0 ? Link{"", 1e9} : of_gpu[device.nvlink ? 1 : 0];
+  device.link = link.bytes;
+  device.note +=
+      str("; between ranks ", fixed(link.bytes * 1e-9, link.bytes < 10e9 ? 1 : 0), " GB/s, assumed", link.said);
 }
 
 int64_t driver_memory(const Device& device, int64_t ranks, bool by_owner) {

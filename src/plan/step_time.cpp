@@ -121,10 +121,9 @@ class TimePlanner {
   // Softmax and statistics of one row.
   double logits(const ModelConfig& m) const { return static_cast<double>(m.vocab_size) * d_.logit_seconds; }
 
-  // A pass over responses: `GEMMs` of the blocks and of the head. A prompt is passed once for its responses where
-  // the forward of the CPU shares it.
+  // A pass over responses: `GEMMs` of the blocks and of the head. A prompt is passed once for its responses.
   double pass(const ModelConfig& m, double responses, double products, double head, double share) const {
-    const double shared = d_.memory == 0 ? 1 / static_cast<double>(c_.rollout.n) : 1;
+    const double shared = 1 / static_cast<double>(c_.rollout.n);
     const double each = speed(m, share), of_head = d_.head > 0 ? d_.operations * d_.head : each;
     return responses * (products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) / each +
                         products * (r() + shared * p()) * numbers(m) * d_.number_seconds +

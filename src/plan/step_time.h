@@ -38,9 +38,9 @@ Device gpu_named(const std::string& name, Dtype dtype);
 // This machine's CPU, measured by the program's own kernels. Half a second.
 Device here_device(Dtype dtype, int64_t threads);
 
-// How ranks are linked, one of nvlink, pcie, ib, ethernet or a number of GB/s; "" takes what the card has: NVLink or
-// PCIe up to 8 ranks, InfiniBand or Ethernet between hosts beyond. All but a number are assumptions (devices.cpp).
-void set_link(Device& device, const std::string& link, int64_t ranks);
+// How ranks are linked, as the card has it: NVLink or PCIe up to 8 ranks, InfiniBand or Ethernet between hosts beyond.
+// Assumptions (devices.cpp).
+void set_link(Device& device, int64_t ranks);
 
 // Bytes of a GPU beside its tensors: CUDA context, cuBLAS workspaces, NCCL's buffers of one of `ranks`. What others
 // published (devices.cpp), not measured here. `by_owner`: ranks exchange by all-to-all. 0 on the CPU.

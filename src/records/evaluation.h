@@ -6,17 +6,91 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text/fields.h"
+#include "base/text/json.h"
+#include "core/model_options.h"
+#include "core/problem.h"
 #include "core/verdict.h"
-#include "records/asked.h"
-#include "records/eval_config.h"
+#include "data/prompts/templates.h"
 #include "stats/spread.h"
 #include "verify/registry.h"
 
 namespace ucas {
+
+// How an evaluation was made: which weights answered, how each set of problems was asked and graded, and by which
+// version of the grader. Part of eval/NAME.json ("asked"); compare and the report hold evaluations against each other
+// by it, and `ucas verify RUN` grades by it. hash_model_files uses several threads of its own.
+
+class JsonObject;
+
+struct ModelFile {
+  std::string name;  // within the model's directory
+  int64_t size = 0;
+  std::string sha256;
+  bool operator==(const ModelFile&) const = default;
+};
+
+// The files of a checkpoint that decide what it answers: configuration, tokenizer, weights; sorted by name. The model
+// hub lists the same SHA-256 for its large files. Reads all of them: 1.6 s of CPU time a GiB, measured with SHA
+// instructions.
+std::vector<ModelFile> hash_model_files(const std::string& directory);
+
+// The problems of one source.
+struct AskedSet {
+  std::string name;             // Problem::source
+  std::string prompt_template;  // its name
+  std::string template_sha256;
+  std::vector<std::string> stop_texts;
+  int64_t max_tokens = 0;
+  int64_t problems = 0;
+  std::string problems_sha256;
+  GraderKind grader = GraderKind::math;
+  Extract extract = Extract::strict;
+};
+
+struct Asked {
+  std::string version;  // of ucas
+  int64_t grader_version = 0;
+  std::string origin;  // "file": of responses not generated here; "" = generated here
+  std::string keys;    // of the draws: "problem" (source and id) or "place" (index in the data)
+  std::vector<ModelFile> model_files;
+  std::vector<AskedSet> sets;
+};
+OrderedJson to_json(const Asked& asked);
+Asked asked_of(const JsonObject& object);
+std::string name_and_hash(const std::string& name, const std::string& sha256);  // "qwen_math (1a2b3c4d)"
+
+// SHA-256 over the problems of one source, in order, as the lines {"id":..,"problem":..,"gold":[..]} and "subject"
+// where there is one: it holds whatever form the file had, and can be made again from NAME.jsonl.
+std::string problems_sha256(std::span<const Problem> problems, const std::string& source);
+// Over {"text":..,"system":..,"special":[..],"stop":[..]}, of a chat template also "chat", "user", "set", "tokens";
+// of one with examples "shots", "example", "examples".
+std::string template_sha256(const Template& prompt_template);
+
+// Options of an evaluation, shared by `ucas evaluate` and the trainer's validation.
+
+struct EvalConfig {
+  bool greedy = true;        // one greedy response per problem
+  int64_t samples = 16;      // n sampled responses per problem; 0 = greedy only
+  double temperature = 1.0;  // of the samples
+  double top_p = 1.0;
+  int64_t top_k = 0;
+  double min_p = 0;
+  int64_t max_tokens = 1024;                           // response limit, end token included
+  std::vector<int64_t> ks = {1, 2, 4, 8, 16, 32, 64};  // of pass@k; those above n are left out
+  int64_t seed = 0;
+  Dtype dtype = Dtype::f32;
+  Truncated truncated = Truncated::grade;
+  int64_t stored_responses = 4;    // sampled responses kept per problem
+  int64_t bootstrap_draws = 2000;  // resamplings of the problems behind each interval
+  double confidence_level = 0.95;
+  void fields(Fields& f);
+};
 
 constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
 constexpr double kCoverAt = 0.5;

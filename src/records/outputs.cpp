@@ -192,7 +192,7 @@ std::string to_json_line(const Output& o) {
                       {"logprob", o.logprob}, {"entropy", o.entropy}, {"confidence", o.confidence}};
   if (!o.end_known) line["finished"] = nullptr;
   if (o.ids.empty() && o.tokens >= 0) line["tokens"] = o.tokens;
-  if (!o.inserts.empty()) line["inserts"] = OrderedJson::parse(inserts_json(o.inserts));
+  if (!o.inserts.empty()) line["inserts"] = parse_ordered_json(inserts_json(o.inserts));
   return json_text(line) + "\n";
 }
 

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/text/fields.h"
 #include "base/text/json_object.h"
-#include "records/run/environment.h"
 #include "records/run/run_directory.h"
 
 namespace ucas {
@@ -163,13 +162,14 @@ RunRecord read_run(const std::string& path) {
   return run;
 }
 
+namespace {
+
+// Whether the evaluation is of exactly these files.
 bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files) {
   return evaluation.asked && std::ranges::all_of(files, [&](const ModelFile& file) {
            return std::ranges::find(evaluation.asked->model_files, file) != evaluation.asked->model_files.end();
          });
 }
-
-namespace {
 
 // Takes the evaluations of `other` that are of a checkpoint of the run. Only a checkpoint whose weights have the size
 // that an evaluation names is read.

@@ -51,8 +51,6 @@ RunRecord read_run(const std::string& path);
 // Several. An evaluation that stands alone (of `ucas evaluate`) belongs to the run among them whose checkpoint it is
 // of, by the hashes of its files; what holds nothing else is no run of its own then.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& paths);
-// Whether the evaluation is of exactly these files.
-bool is_of(const EvalRecord& evaluation, const std::vector<ModelFile>& files);
 
 // The seed that a directory's name ends with: "base-seed2" -> 2, otherwise -1.
 int64_t seed_in_name(const std::string& name);

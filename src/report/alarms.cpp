@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "report/benchmarks.h"
+#include "report/page/template.h"
 #include "report/signs.h"
 
 namespace ucas {

@@ -1,4 +1,4 @@
-#include "report/benchmarks.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/str.h"
-#include "report/page/template.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "report/benchmarks.h"
+#include "report/page/template.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // What goes beside the weights of a run when they leave it: README.md with the front matter that the Hugging Face Hub
-// reads. Names in it come from people, files and models; each is escaped for
-// where it stands. Fed by a run directory and evaluations of its checkpoint; written by `ucas export`. Threads: any;
-// pure functions.
+// reads. Names in it come from people, files and models; each is escaped for where it stands. Fed by a run directory;
+// written by `ucas export`. Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,12 @@
 
 namespace ucas {
 
-// An evaluation of the checkpoint, held against its weights by their hashes.
-struct EvaluatedWeights {
-  EvalRecord figures;
-  std::string made;  // UTC
-};
-
 // What is said of the model beside its run. Identifiers are a hub's, ORG/NAME.
 struct ModelCard {
-  std::string name, base_model, license;
+  std::string name, base_model;
   std::vector<std::string> datasets;  // that it was trained on
   int64_t step = 0;
   bool adapter = false;
-  std::vector<EvaluatedWeights> evaluations;
 };
 
 std::string model_card(const ModelCard& card, const RunRecord& run);

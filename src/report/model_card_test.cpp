@@ -15,21 +15,6 @@ namespace {
 const std::string kHostileName =
     "x\": [\n---\n# | <script>alert(1)</script> *b* `c` \\ \t\x1b[2J\xff \xe2\x80\xae \xc2\x85 {{y}}: &a";
 
-EvaluatedWeights evaluation(const std::string& source) {
-  EvaluatedWeights e;
-  EvalNumbers numbers;
-  numbers.problems = 30;
-  numbers.greedy = {0.2, 0.077, 0.386};
-  numbers.mean_at = {{1, {0.18}}, {16, {0.1875, 0.1, 0.3}}};
-  numbers.pass_at = {{1, {0.1875}}, {16, {0.5, 0.3, 0.7}}};
-  e.figures.name = "aime";
-  e.figures.by_source = {{source, numbers}};
-  e.figures.asked.emplace().sets = {
-      {.name = source, .prompt_template = "qwen_math", .template_sha256 = "00ff", .max_tokens = 3000}};
-  e.made = "2026-11-23T07:00:00Z";
-  return e;
-}
-
 RunRecord run_of(const std::string& text) {
   RunRecord run;
   run.method = text;
@@ -47,13 +32,11 @@ std::vector<std::string> front_matter_of(const std::string& card) {
 }
 
 TEST(model_card, front_matter_says_what_hubs_ask_for) {
-  ModelCard card{.name = "tiny", .base_model = "org/base", .license = "mit", .datasets = {"org/data"}, .step = 12};
-  card.evaluations = {evaluation("aime24")};
+  ModelCard card{.name = "tiny", .base_model = "org/base", .datasets = {"org/data"}, .step = 12};
   const std::string expected = R"x(base_model: "org/base"
 base_model_relation: "finetune"
 library_name: "transformers"
 pipeline_tag: "text-generation"
-license: "mit"
 tags:
 - "ucas"
 - "reinforcement-learning"
@@ -65,28 +48,25 @@ datasets:
   run.config = {{"model", "/srv/me/models/a, /srv/me/b/c.jsonl"}};
   const std::string text = model_card(card, run);
   EXPECT_EQ(join(front_matter_of(text), "\n"), expected);
-  EXPECT_NE(text.find("| aime24 | 30 | greedy pass@1 | 20.00 | 7.70 to 38.60 |"), std::string::npos) << text;
   EXPECT_EQ(text.find("/srv/"), std::string::npos);
   EXPECT_NE(text.find("| model | models/a, b/c.jsonl |"), std::string::npos) << text;
   EXPECT_NE(text.find("# tiny\n\nStep 12 of "), std::string::npos) << text;
 }
 
-TEST(model_card, an_adapter_and_a_model_without_figures_say_so) {
+TEST(model_card, an_adapter_says_so) {
   const std::string text = model_card({.name = "a", .base_model = "org/base", .adapter = true}, run_of("grpo"));
   const std::string front = join(front_matter_of(text), "\n");
   EXPECT_NE(front.find("base_model_relation: \"adapter\"\nlibrary_name: \"peft\""), std::string::npos);
-  EXPECT_NE(text.find("No evaluation of these weights"), std::string::npos);
 }
 
 TEST(model_card, no_name_leaves_its_place) {
-  ModelCard card{.name = kHostileName, .base_model = kHostileName, .license = kHostileName, .datasets = {kHostileName}};
-  card.evaluations = {evaluation(kHostileName)};
+  ModelCard card{.name = kHostileName, .base_model = kHostileName, .datasets = {kHostileName}};
   const std::string text = model_card(card, run_of(kHostileName));
   // A key with or without a scalar, or a scalar of a list; strings are those of JSON.
   const std::regex line(R"re( *(- )?(([a-z_-]+:)( ("([^"\\]|\\.)*"|[0-9.]+|text-generation))?|"([^"\\]|\\.)*"))re");
   const std::vector<std::string> front = front_matter_of(text);
   for (const std::string& one : front) EXPECT_TRUE(std::regex_match(one, line)) << one;
-  EXPECT_EQ(front.size(), 12u);
+  EXPECT_EQ(front.size(), 11u);
 
   const std::string body = text.substr(text.find("\n---\n") + 5);
   EXPECT_EQ(body.find("<script"), body.find("\\<script") + 1) << "escaped wherever it is first";
@@ -97,7 +77,7 @@ TEST(model_card, no_name_leaves_its_place) {
       const auto bars = std::count(one.begin(), one.end(), '|');
       size_t escaped = 0;
       for (size_t at = one.find("\\|"); at != std::string::npos; at = one.find("\\|", at + 1)) ++escaped;
-      EXPECT_TRUE(bars - static_cast<int64_t>(escaped) == 7 || bars - static_cast<int64_t>(escaped) == 3) << one;
+      EXPECT_EQ(bars - static_cast<int64_t>(escaped), 3) << one;
     }
   }
 }

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "report/escape.h"
-#include "report/figures/figures.h"
 #include "report/summary.h"
 #include "results/table.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/str.h"
-#include "compare/run_answers.h"
+#include "compare/answers.h"
 #include "core/metrics.h"
 #include "report/escape.h"
 

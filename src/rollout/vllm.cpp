@@ -16,13 +16,13 @@ std::vector<int32_t> list_of(std::span<const int32_t> ids) { return {ids.begin()
 
 int32_t id_of(const Json& id) {
   if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
-    throw std::runtime_error(str("a token id that is ", id.dump().substr(0, 40)));
+    throw std::runtime_error(str("a token id that is ", json_text(id).substr(0, 40)));
   }
   return id.get<int32_t>();
 }
 
 double number_of(const Json& value) {
-  if (!value.is_number()) throw std::runtime_error(str("a log-prob that is ", value.dump().substr(0, 40)));
+  if (!value.is_number()) throw std::runtime_error(str("a log-prob that is ", json_text(value).substr(0, 40)));
   return value.get<double>();
 }
 

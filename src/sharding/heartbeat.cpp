@@ -28,18 +28,6 @@ constexpr int64_t kSlow = 6;   // of the patience: others have waited so long fo
 const std::string kAnother = "another rank is lost: ";
 constexpr const char *kLost = "lost", *kReadBy = "lost-read", *kLeft = "done";
 
-// The call that a rank is in, as its beats say.
-struct Place {
-  int64_t call = 0;
-  std::string what;
-
-  static Place of(const std::string& beat) {  // its number, call, name
-    const std::vector<std::string> part = split(beat, '\t');
-    return part.size() == 3 ? Place{std::atoll(part[1].c_str()), part[2]} : Place{};
-  }
-  std::string words() const { return call == 0 ? "before its first call" : str("last in call ", call, ", ", what); }
-};
-
 }  // namespace
 
 seconds heartbeat_patience() {
@@ -49,6 +37,18 @@ seconds heartbeat_patience() {
 
 class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
  public:
+  // The call that a rank is in, as its beats say.
+  struct Place {
+    int64_t call = 0;
+    std::string what;
+
+    static Place of(const std::string& beat) {  // its number, call, name
+      const std::vector<std::string> part = split(beat, '\t');
+      return part.size() == 3 ? Place{std::atoll(part[1].c_str()), part[2]} : Place{};
+    }
+    std::string words() const { return call == 0 ? "before its first call" : str("last in call ", call, ", ", what); }
+  };
+
   Beating(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, seconds patience)
       : store_(std::move(store)), rank_(rank), size_(size), patience_(patience), others_(static_cast<size_t>(size)) {}
 

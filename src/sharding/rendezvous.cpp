@@ -30,7 +30,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kHeard = "heard", *kNo = "no";
+constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kHeardAll = "heard", *kNo = "no";
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kAnswers{10};  // of a store that is there
 constexpr std::chrono::seconds kSaidAfter{20};
@@ -238,9 +238,9 @@ Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64
   }
   const std::vector<std::string> line = split(answer, '\n');
   if (line[0] == kNo) {
-    store->add(kHeard, 1);
+    store->add(kHeardAll, 1);
     const auto most = Clock::now() + kAnswers;  // rank 0's store ends with it
-    while (rank == 0 && store->add(kHeard, 0) < size && Clock::now() < most) std::this_thread::sleep_for(kPause);
+    while (rank == 0 && store->add(kHeardAll, 0) < size && Clock::now() < most) std::this_thread::sleep_for(kPause);
     throw AgreedError(ErrorKind::config, answer.substr(line[0].size() + 1));
   }
   const std::vector<std::string> word = split(line.at(static_cast<size_t>(rank)), ' ');

@@ -2,7 +2,7 @@
 // rank 0 compares, and tells all. Under torchrun that is its agent's, of which an attempt has a part of its own, as
 // PyTorch's own rendezvous does; else rank 0 opens it at MASTER_ADDR and MASTER_PORT, on the loopback interface alone
 // where that is one. `--ranks N` hands rank 0 the socket that it listens on, and all of them a name for their keys that
-// no one else knows (cli/launch.h).
+// no one else knows (cli/launch.cpp).
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>

@@ -10,7 +10,7 @@
 #include "compare/answers.h"
 #include "data/tasks/register_chains.h"
 #include "data/tasks/task.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 #include "report/study_figures.h"
 #include "study/protocol.h"
 

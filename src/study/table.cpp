@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "compare/pairing.h"
-#include "compare/run_answers.h"
+#include "compare/answers.h"
 #include "core/metrics.h"
 #include "stats/intervals.h"
 

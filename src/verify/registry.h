@@ -52,8 +52,8 @@ constexpr auto names(GraderKind) { return std::to_array<const char*>({UCAS_GRADE
 
 std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = {});
 
-// Which grader gave a verdict. Evaluations state it (records/asked.h), so that verdicts of different times can be told
-// apart.
+// Which grader gave a verdict. Evaluations state it (records/evaluation.h), so that verdicts of different times can be
+// told apart.
 
 // Raised whenever the verdict on any answer may change.
 constexpr int kGraderVersion = 6;

@@ -227,26 +227,24 @@ def main():
             file.write("version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 1234\n")
         test.refuses("an LFS pointer", "check", "org/pointer", holds=["error[lfs_pointer]", "a Git LFS pointer", "hf download"])
 
-        # A data set: its split, its shards in order, its folders.
-        listed = test.run("generate", "--model", "org/tiny", "--data", "hf://org/sums/main:train", "--max_tokens", "1", "--threads", "1")
+        # A data set: a file, its shards in order.
+        listed = test.run("generate", "--model", "org/tiny", "--data", "hf://org/sums/main/train-*", "--max_tokens", "1", "--threads", "1")
         ids = [json.loads(line)["id"] for line in listed.stdout.splitlines()]
         test.say("shards are one set", ids == [f"sums/{i}" for i in range(1, 7)], listed)
-        tested = test.run("generate", "--model", "org/tiny", "--data", "hf://datasets/org/sums@main/main", "--max_tokens", "1", "--threads", "1")
-        test.say("an evaluation takes the split test", len(tested.stdout.splitlines()) == 2, tested)
-        test.refuses("folders to choose from", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums", "--out", "run", "--train.test_freq", "0",
-                     holds=["data files in several folders: hard, main; name one, such as hf://org/sums/hard"])
-        test.refuses("a split that there is not", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums/hard:test", "--out", "run", "--train.test_freq", "0",
-                     holds=["no files of the split test, a word of their paths; there are hard/train.jsonl; name one, or a split: hf://org/sums/hard/train.jsonl"])
-        test.refuses("a set that is not there", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/none", "--out", "run", "--train.test_freq", "0",
+        tested = test.run("generate", "--model", "org/tiny", "--data", "hf://datasets/org/sums@main/main/test-*", "--max_tokens", "1", "--threads", "1")
+        test.say("of a revision", len(tested.stdout.splitlines()) == 2, tested)
+        test.refuses("a folder is no file", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums/main", "--out", "run", "--train.test_freq", "0",
+                     holds=["hf://org/sums: no file main in the snapshot", "there are README.md, hard, main"])
+        test.refuses("a set that is not there", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/none/x", "--out", "run", "--train.test_freq", "0",
                      holds=["hf://org/none: not in the cache of the hub", "hf download org/none --repo-type dataset"])
         os.unlink(os.path.join(cache, "datasets--org--sums", "snapshots", COMMITS["main"], "main", "train-00001-of-00002.jsonl"))
-        test.refuses("a shard that is not there", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums/main", "--out", "run", "--train.test_freq", "0",
+        test.refuses("a shard that is not there", "train", "grpo-tiny", "--model", "org/tiny", "--data", "hf://org/sums/main/train-*", "--out", "run", "--train.test_freq", "0",
                      holds=["main/train-00001-of-00002.jsonl is not in the snapshot", "hf download org/sums --repo-type dataset"])
 
         # A training from names; its adapter names the base as PEFT does, and is found with it.
         small = ["--data.train_batch_size", "1", "--data.gen_batch_size", "0", "--update.mini_batch_size", "1", "--rollout.n", "2", "--train.steps", "1",
                  "--rollout.response_length", "8", "--train.test_freq", "0", "--threads", "1", "--lora.rank", "2", "--lora.alpha", "4"]
-        test.works("a training from names", "train", "intuitor-tiny", "--model", "org/tiny@v1.0", "--data", "hf://org/sums/hard", "--out", "run", *small)
+        test.works("a training from names", "train", "intuitor-tiny", "--model", "org/tiny@v1.0", "--data", "hf://org/sums/hard/train.jsonl", "--out", "run", *small)
         adapter = os.path.join(scratch, "run", "checkpoints", "step-0000001")
         with open(os.path.join(adapter, "adapter_config.json")) as file:
             config = json.load(file)

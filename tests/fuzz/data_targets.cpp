@@ -10,7 +10,7 @@
 #include "data/code_problems.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "fuzz/target.h"
 #include "text/jinja/jinja.h"
 #include "verify/audit/verify_rows.h"

@@ -235,7 +235,7 @@ void require(bool holds, const char* what) {
 
 std::vector<Target> targets() {
   std::vector<Target> all;
-  for (const auto& some : {checkpoint_targets(), data_targets(), record_targets(), reply_targets()}) {
+  for (const auto& some : {checkpoint_targets(), data_targets(), record_targets()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -134,13 +134,6 @@ def rows():
                 "completion": [{"role": "assistant", "content": "2"}], "answer": "2"}):
         seed("responses", json.dumps(row) + "\n")
     seed("sft_steps", '{"step": 1, "loss": 2.5, "lr": 0.001, "tokens": 10}\n{"step": 2, "loss": null, "lr": 0.001, "tokens": 10}\n')
-    choice = {"text": "2", "finish_reason": "stop", "token_ids": [1, 2], "logprobs": {"token_logprobs": [-0.5, None]}}
-    chat = {"message": {"content": "2"}, "finish_reason": "length", "logprobs": {"content": [{"logprob": -0.5}]}}
-    usage = {"completion_tokens": 1, "prompt_tokens": 3}
-    seed("reply", b"\2" + json.dumps({"choices": [choice], "usage": usage}).encode())
-    seed("reply", b"\3" + json.dumps({"choices": [chat], "usage": usage}).encode())
-    seed("reply", b"\0" + json.dumps({"data": [{"id": "m", "max_model_len": 9}], "choices": [choice]}).encode())
-    seed("reply", b"\6" + json.dumps({"error": {"message": "no", "type": "x"}}).encode())
     seed("run", read(os.path.join(TESTS, "..", "configs", "demo-pretrained.toml")) + b'\x1f{"row": "x", "base": "b", "seed": 1}')
 
 

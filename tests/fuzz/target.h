@@ -1,4 +1,4 @@
-// What the fuzzer of this folder feeds: a reader of ucas each, with bytes as a file, a reply or an answer may hold
+// What the fuzzer of this folder feeds: a reader of ucas each, with bytes as a file or an answer may hold
 // them. A reader may refuse them (ucas::Error of exit code 2 or 70, in text without control bytes) or take them.
 // Anything else is a finding: another exception, a crash, a report of a sanitizer, too much time or memory.
 #pragma once
@@ -20,7 +20,6 @@ std::vector<Target> targets();
 std::vector<Target> checkpoint_targets();  // weights, configs, adapters, tokenizers
 std::vector<Target> data_targets();        // problems, tests, answers, templates, settings
 std::vector<Target> record_targets();      // what a run leaves on disk
-std::vector<Target> reply_targets();       // what a server says
 
 // The folder of the seeds; SEEDS/support holds what a target needs beside its input.
 std::string support(const std::string& name);

@@ -7,7 +7,7 @@ from tree import files, report, text
 WALL = re.compile(r"\b(?:system_clock|high_resolution_clock|utc_clock|CLOCK_REALTIME\w*|gettimeofday|timespec_get|(?:std::)?time\((?:nullptr|NULL|0|&\w+)\)"
                   r"|last_write_time|std::clock\(\))")
 NAMED = {
-    "src/records/run/environment.cpp": "when a run began: env.json",
+    "src/records/run/run_directory.cpp": "when a run began: env.json",
     "src/text/jinja/library.cpp": "strftime_now() of chat templates, with a warning",
     "src/serve/api.cpp": "`created` of a served response",
 }

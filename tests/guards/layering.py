@@ -81,16 +81,15 @@ ALLOWED = {
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/tokenizer verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
-    "evaluate": "core sections data data/rows data/prompts verify stats records records/run compare config",
-    "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
-    "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate evaluate/sources",
+    "evaluate": "core sections text/* data data/rows data/prompts verify stats records records/run compare config",
+    "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
     "train/collect": "core sections text/* data data/prompts verify verify/sandbox objective/* records/run config rollout sharding",
     "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
     "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
                     "train/signals train/optimizer",
-    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
-                       "rollout/environment sharding records records/run compare config evaluate evaluate/sources evaluate/results "
+    "evaluate/engine": "core sections kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
+                       "rollout/environment sharding records records/run compare config evaluate evaluate/results "
                        "train/update",
     "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",
     "train/state": "core sections hf kernels data data/prompts model model/tensor records records/run config rollout sharding train/optimizer "
@@ -107,7 +106,7 @@ ALLOWED = {
     "cli/options": "core sections hf data data/tasks config",
     "cli": "core sections hf text/* data/rows records records/run config study cli/options",
     "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats results records records/run compare objective/* methods config explain plan "
-                    "evaluate evaluate/sources evaluate/results report progress study cli cli/options",
+                    "evaluate evaluate/results report progress study cli cli/options",
     "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
                   "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",
 }
@@ -118,7 +117,6 @@ BACK = {
     ("model", "model/backend/gpu"): "transformer makes the head of a GPU: a back end makes its head",
     ("sharding", "train/state"): "agreement sends the best validated step, a type of the state",
     ("report", "report/page"): "report writes the page; benchmarks use its tables",
-    ("report", "report/figures"): "study_figures writes the figures",
     ("report/figures", "report/page"): "series and templates of the page, to be rooms of their own",
 }
 # The folder rule: these see LibTorch, and every folder called engine; http is in their library. Options (config.h) do not.

@@ -17,14 +17,12 @@ NAMED = {
     "src/rollout/policy_test.cpp": "counts shares of the cores, whatever their number",
     "src/train/collect/reward_test.cpp": "a grader that takes its time, so that others wait for it",
     "src/verify/sandbox/sandbox_test.cpp": "programs that sleep: what ends them is tested",
-    "tests/e2e/peer_server_e2e.py": "looks twice a second whether a server answers",
     "tests/e2e/rank_faults_e2e.py": "prints how soon the others end; nothing is decided by it",
     "tests/e2e/reward_e2e.py": "programs that sleep: what is said of them is tested",
     "tests/e2e/serve_e2e.py": "clients that send a byte now and then; none decides",
     "tests/e2e/study_kills_e2e.py": "a moment of its own for each kill; none decides",
     "tests/e2e/support.py": "wait_until(), and the bound that ends what hangs",
     "tests/fuzz/driver.cpp": "how long to fuzz, which the caller says",
-    "tests/fuzz/reply_targets.cpp": "replaces the sleep of the program",
     "tests/support/patience.h": "what tests wait by",
 }
 

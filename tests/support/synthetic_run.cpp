@@ -11,7 +11,6 @@
 #include "base/text/json.h"
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
-#include "records/run/step_methods.h"
 
 namespace ucas {
 
@@ -249,12 +248,8 @@ void write_signals(const std::string& directory, const SyntheticRun& run, int64_
     b.responses.push_back(o);
   }
   b.rollout_logprob = b.old_logprob;
-  std::string text = step_data_lines(data), file = path_join(directory, str("signals/", step_name(step), ".jsonl"));
   make_directories(path_join(directory, "signals"));
-  write_file(file, text);
-  std::string name = replaced ? run.response : "other";
-  std::vector<MethodAdvantages> methods = {{name, name, name, {}, std::vector<float>(7, 0.25f)}};
-  write_file(step_methods_file(file), step_methods_json(data, hash_of_text(text), methods));
+  write_file(path_join(directory, str("signals/", step_name(step), ".jsonl")), step_data_lines(data));
 }
 
 }  // namespace

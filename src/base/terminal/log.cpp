@@ -176,7 +176,7 @@ void Progress::print(bool last, const std::string& note) {
   text = without_controls(text);
   std::lock_guard lock(mutex());
   if (stderr_is_terminal()) {
-    const size_t width = std::max<size_t>(terminal_size(STDERR_FILENO).columns, 20);
+    const size_t width = std::max<size_t>(terminal_width(STDERR_FILENO), 20);
     if (text.size() >= width) text.resize(width - 1);
     to_stderr(str("\r\033[K", text, last ? "\n" : ""));
     progress_line_open = !last;

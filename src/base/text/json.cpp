@@ -128,6 +128,8 @@ Json parse_json_rows(std::string_view text, const std::string& where) {
   return parse_within(text, where, JsonMemory::kRows);
 }
 
+OrderedJson parse_ordered_json(std::string_view text) { return OrderedJson::parse(text.begin(), text.end()); }
+
 std::string json_text(const OrderedJson& value, int indent) {
   return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }

@@ -21,8 +21,10 @@ void check_json_bytes(std::string_view text, const std::string& where);
 Json parse_json(std::string_view text, const std::string& where);
 // The same of a list of rows, which may hold more values (JsonMemory).
 Json parse_json_rows(std::string_view text, const std::string& where);
+// The same with the keys in the order of the text, of what is known to be JSON that parse_json takes.
+OrderedJson parse_ordered_json(std::string_view text);
 // JSON as text; bytes that are not UTF-8 become U+FFFD. indent -1: on one line. (Here and nowhere else: what turns a
-// value into text is the most expensive template of the build.)
+// value into text, or text into a value, is the most expensive template of the build.)
 std::string json_text(const OrderedJson& value, int indent = -1);
 std::string json_text(const Json& value, int indent = -1);
 std::string json_text(const std::string& text);

@@ -270,12 +270,11 @@ void CheckOptions::fields(Fields& f) {
   f.field("tokenizer", tokenizer, OptionNames::tokenizer,
           "directory with tokenizer.json, for lengths in tokens under --summary; empty = characters alone");
   f.field("show", show, Range{0, 1e6}, "number of problems or differences to print");
-  f.field("json", json, "print one JSON object instead of text, under --summary and --against");
   f.section("columns", columns);
 }
 
 int run_check(const Words& words) {
-  const CommandLine line = parse_command_line(words, {"summary", "json", "decode", "prompt"});
+  const CommandLine line = parse_command_line(words, {"summary", "decode", "prompt"});
   CheckOptions options;
   ucas::apply(options, line.settings);
   resolve_hub_names(options);

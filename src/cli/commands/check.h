@@ -11,7 +11,7 @@
 namespace ucas {
 
 struct CheckOptions {
-  bool summary = false, json = false, decode = false, prompt = false;
+  bool summary = false, decode = false, prompt = false;
   std::vector<std::string> against;
   std::string ids, tokenizer;
   int64_t words = 13, show = 5;

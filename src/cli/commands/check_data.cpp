@@ -1,7 +1,6 @@
-// `ucas check FILE... --summary`, and `ucas check TRAIN... --against EVAL`.
+// `ucas check FILE... --summary`, `ucas check TRAIN... --against EVAL`, and `ucas check TOKENIZER --ids FILE`.
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -11,10 +10,12 @@
 #include "base/text/json_object.h"
 #include "cli/commands/check.h"
 #include "data/contamination.h"
+#include "data/rows/jsonl.h"
 #include "data/summary.h"
 #include "hf/hub.h"
 #include "results/table.h"
 #include "text/tokenizer/tokenizer.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 
@@ -112,39 +113,6 @@ std::string problems_text(const DataFindings& found) {
   return text;
 }
 
-OrderedJson json_of_lengths(const Lengths& lengths) {
-  if (lengths.empty()) return nullptr;
-  return {{"min", lengths.at(0)}, {"median", lengths.at(0.5)}, {"p99", lengths.at(0.99)}, {"max", lengths.at(1)}};
-}
-
-OrderedJson json_of_findings(const DataFindings& found) {
-  OrderedJson object = {{"file", found.file.path}, {"rows", found.file.rows}, {"columns", OrderedJson::array()}};
-  for (const ColumnSummary& column : found.file.columns) {
-    object["columns"].push_back({{"name", column.name},
-                                 {"types", column.types},
-                                 {"rows", column.rows},
-                                 {"empty", column.empty},
-                                 {"length", json_of_lengths(column.lengths)}});
-  }
-  if (!found.refusal.empty()) {
-    object["refused"] = found.refusal;
-    return object;
-  }
-  const ProblemsSummary& p = found.problems;
-  object["problems"] = {{"count", p.problems},
-                        {"gold_kinds", p.kinds},
-                        {"alternatives", p.alternatives},
-                        {"sources", p.sources},
-                        {"conversations", p.conversations},
-                        {"system_messages", p.with_system},
-                        {"question_characters", json_of_lengths(p.questions)},
-                        {"question_tokens", json_of_lengths(found.tokens)},
-                        {"repeated_questions", p.repeated_questions},
-                        {"contradicting_answers", p.contradictions},
-                        {"repeated_ids", p.repeated_ids}};
-  return object;
-}
-
 // The most of a problem first.
 void sort_by_share(std::vector<Overlap>& found) {
   const auto share = [](const Overlap& o) { return static_cast<double>(o.shared) / static_cast<double>(o.words); };
@@ -179,21 +147,21 @@ std::string table_of(const std::map<std::string, OverlapCounts>& sources) {
   return table.text();
 }
 
-OrderedJson row_of(const Overlap& o, const std::vector<Problem>& trained, const std::vector<Problem>& evaluated) {
-  const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
-  return {{"source", problem.source}, {"id", problem.id},   {"words", o.words},
-          {"shared", o.shared},       {"whole", o.whole},   {"with_source", with.source},
-          {"with", with.id},          {"others", o.others}, {"text", o.text}};
-}
+using Ids = std::vector<int32_t>;
 
-std::string json_of(const std::vector<Overlap>& found, const std::vector<Problem>& trained,
-                    const std::vector<Problem>& evaluated) {
-  OrderedJson object = {{"sources", OrderedJson::object()}, {"problems", OrderedJson::array()}};
-  for (const auto& [source, n] : counts_of(found, evaluated)) {
-    object["sources"][source] = {{"problems", n.problems}, {"contaminated", n.overlaps}, {"whole", n.whole}};
-  }
-  for (const Overlap& o : found) object["problems"].push_back(row_of(o, trained, evaluated));
-  return json_text(object, 2) + "\n";
+// Where two lists part: a few tokens before the place, a few after, and what stands there.
+std::string describe(const Tokenizer& tokenizer, const std::string& text, const Ids& expected, const Ids& got) {
+  const auto common = static_cast<size_t>(std::ranges::mismatch(expected, got).in1 - expected.begin());
+  const auto around = [&](const Ids& ids) {
+    const size_t begin = common > 4 ? common - 4 : 0, end = std::min(ids.size(), common + 8);
+    std::string line = begin > 0 ? "..." : "";
+    for (size_t i = begin; i < end; ++i) line += str(line.empty() ? "" : " ", ids[i]);
+    const bool known = common < ids.size() && ids[common] < tokenizer.vocab_size();
+    return str(line, end < ids.size() ? " ..." : "",
+               known ? str("  (\"", printable(tokenizer.token_text(ids[common])), "\")") : "");
+  };
+  return str("  text      \"", printable(text, 400), "\"\n  expected  ", around(expected), "\n  got       ",
+             around(got), "\n  they part at token ", common, "\n");
 }
 
 }  // namespace
@@ -201,18 +169,12 @@ std::string json_of(const std::vector<Overlap>& found, const std::vector<Problem
 int summarize_data(const std::vector<std::string>& files, const CheckOptions& options) {
   std::optional<Tokenizer> tokenizer;
   if (!options.tokenizer.empty()) tokenizer = Tokenizer::load(options.tokenizer);
-  OrderedJson all = OrderedJson::array();
   bool first = true;
-  for (const std::string& path : data_files(files, OptionNames::training_data)) {
+  for (const std::string& path : data_files(files)) {
     const DataFindings found = look_into(path, options, tokenizer ? &*tokenizer : nullptr);
-    if (options.json) {
-      all.push_back(json_of_findings(found));
-      continue;
-    }
     out(str(std::exchange(first, false) ? "" : "\n", printable(path, 400), ": ", grouped(found.file.rows), " rows\n\n",
             columns_text(found.file), problems_text(found)));
   }
-  if (options.json) out(json_text(OrderedJson{{"files", all}}, 2) + "\n");
   return kDone;
 }
 
@@ -221,14 +183,10 @@ int find_contamination(const std::vector<std::string>& training, const CheckOpti
   reading.labels = false;
   reading.columns = options.columns;
   reading.columns_where_there = true;
-  const std::vector<Problem> trained = read_problems(data_files(training, OptionNames::training_data), reading);
+  const std::vector<Problem> trained = read_problems(data_files(training), reading);
   const std::vector<Problem> evaluated = read_problems(options.against, reading);
   std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);
   sort_by_share(found);
-  if (options.json) {
-    out(json_of(found, trained, evaluated));
-    return found.empty() ? kDone : kDiffers;
-  }
   out(table_of(counts_of(found, evaluated)));
   for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < options.show; ++i) {
     const Overlap& o = found[i];
@@ -239,6 +197,28 @@ int find_contamination(const std::vector<std::string>& training, const CheckOpti
             "\n  ", printable(o.text, 240), "\n"));
   }
   return found.empty() ? kDone : kDiffers;
+}
+
+int compare_ids(const std::string& directory, const CheckOptions& options) {
+  const Tokenizer tokenizer = Tokenizer::load(directory);
+  constexpr auto special = Tokenizer::Special::parse;
+  int64_t differing = 0;
+  const LineCounts counts = read_json_lines(options.ids, BadRows::stop, [&](const JsonRow& row) {
+    const JsonObject fields(row.value, row.where);
+    const std::string text = fields.text("text"), expected = fields.text_or("decoded", text);
+    const Ids ids = ids_field(row, "ids", INT32_MAX);
+    const Ids got = options.prompt ? tokenizer.encode_prompt(text, special) : tokenizer.encode(text, special);
+    // Where normalising changes the text, decoding gives the normalised one ("decoded").
+    const std::string decoded = options.decode ? replace_invalid(tokenizer.decode(ids)) : expected;
+    if ((got == ids && decoded == expected) || ++differing > options.show) return;
+    out(row.where + ":\n");
+    if (got != ids) out(describe(tokenizer, text, ids, got));
+    if (decoded == expected) return;
+    out(str("  the ids decode to \"", printable(decoded, 400), "\"\n  expected          \"", printable(expected, 400),
+            "\"\n"));
+  });
+  out(str(counts.rows - differing, " of ", counts.rows, " identical\n"));
+  return differing == 0 ? kDone : kDiffers;
 }
 
 }  // namespace ucas

@@ -1,17 +1,12 @@
 // `ucas compare`: runs side by side, problem by problem -> tables, and which differences are significant.
-#include "cli/commands/compare.h"
-
-#include <algorithm>
-#include <set>
-
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
+#include "compare/answers.h"
 #include "compare/models.h"
-#include "compare/run_answers.h"
 #include "evaluate/results/published.h"
 #include "evaluate/results/table.h"
 #include "report/report.h"
@@ -41,69 +36,7 @@ struct CompareLine {
   }
 };
 
-std::set<std::string> evaluations_of(const RunRecord& run) {
-  std::set<std::string> names;
-  for (const EvalRecord& evaluation : run.evaluations) {
-    if (!evaluation.rows.empty()) names.insert(evaluation.name);
-  }
-  return names;
-}
-
 }  // namespace
-
-std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::string& asked) {
-  std::set<std::string> common = evaluations_of(runs[0]);
-  for (const RunRecord& run : runs) {
-    const std::set<std::string> names = evaluations_of(run);
-    if (names.empty()) {
-      throw Error(ErrorKind::empty, str(run.path,
-                                        ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl); "
-                                        "`ucas evaluate` makes one of a checkpoint, in a directory for each model"));
-    }
-    if (!asked.empty() && !names.contains(asked)) {
-      throw Error(ErrorKind::path, str(run.path, ": no evaluation \"", printable(asked), "\"; there is ",
-                                       join({names.begin(), names.end()}, ", ")));
-    }
-    std::erase_if(common, [&](const std::string& name) { return !names.contains(name); });
-  }
-  if (!asked.empty()) return asked;
-  if (common.empty())
-    throw Error(ErrorKind::empty, "the runs share no evaluation by name; --data NAME compares one that all have");
-  // Validations of a training have steps for names; what is compared is what was evaluated at its end.
-  std::vector<std::string> named;
-  std::copy_if(common.begin(), common.end(), std::back_inserter(named),
-               [](const std::string& name) { return !name.starts_with("step-"); });
-  if (named.empty()) named = {*common.rbegin()};
-  if (named.size() > 1) {
-    throw Error(ErrorKind::config, str(runs.size() == 1 ? str(runs[0].path, ": several evaluations: ")
-                                                        : "the runs share several evaluations: ",
-                                       join(named, ", "), "; choose one with --data NAME"));
-  }
-  return named[0];
-}
-
-std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, const std::string& asked) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
-  const std::string name = choose_evaluation(runs, asked);
-  // The groups keep the order of the command line: the first run is the one that others are held against.
-  const std::vector<RunGroup> grouped_runs = group_runs(runs);
-  std::vector<const RunGroup*> order;
-  for (const RunGroup& group : grouped_runs) order.push_back(&group);
-  const auto first = [](const RunGroup* group) { return *std::min_element(group->runs.begin(), group->runs.end()); };
-  std::sort(order.begin(), order.end(), [&](const RunGroup* a, const RunGroup* b) { return first(a) < first(b); });
-  const auto choose = [&](const RunRecord& run) {
-    return &*std::ranges::find(run.evaluations, name, &EvalRecord::name);
-  };
-  std::vector<AnswerGroup> groups;
-  for (const RunGroup* from : order) {
-    groups.push_back(answers_of(*from, choose));
-    for (size_t i = 0; i < from->runs.size(); ++i) {
-      groups.back().runs[i].settings = settings_of(*choose(*from->runs[i]));
-    }
-  }
-  return groups;
-}
 
 std::string options_compare() { return options_help(CompareLine{}); }
 

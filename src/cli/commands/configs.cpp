@@ -1,14 +1,12 @@
 // `ucas config`: the embedded training configs by name, one of them as a file of its own, or a commented config for a
 // model, data and a machine, which fits by the plan.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
@@ -27,12 +25,10 @@ namespace ucas {
 namespace {
 
 struct ConfigOptions {
-  bool json = false;
   int64_t gpus = 1;
   std::string model, method = "dapo", gpu, memory, out;
   std::vector<std::string> data, val;
   void fields(Fields& f) {
-    f.field("json", json, "print a JSON list of names and titles instead of text");
     f.field("model", model, OptionNames::checkpoint,
             "Hugging Face checkpoint: a directory or a name of the hub, ORG/NAME");
     f.field("data", data, OptionNames::training_data, "training problem files");
@@ -216,7 +212,7 @@ std::string commented_toml(const TrainConfig& config, const std::string& method)
 
 void check_options(const ConfigOptions& options) {
   if (options.model.empty()) throw Error(ErrorKind::usage, "config: --model DIR or ORG/NAME is missing");
-  if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET is missing");
+  if (options.data.empty()) throw Error(ErrorKind::usage, "config: --data FILE or hf://ORG/SET/FILE is missing");
   if (options.gpus > 1 && is_cpu(options))
     throw Error(ErrorKind::usage, "--gpus N needs --gpu NAME, which GPU they are");
   if (!options.out.empty() && exists(options.out)) {
@@ -225,18 +221,13 @@ void check_options(const ConfigOptions& options) {
 }
 
 // A config written for what the options name.
-int write_config(const std::vector<Setting>& settings_of_line) {
+int write_config(std::vector<Setting> overrides) {
   ConfigOptions options;
-  const std::vector<FieldValue> known = fields_of(options);
-  std::vector<Setting> own, overrides;
-  for (const Setting& s : settings_of_line) {
-    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : overrides).push_back(s);
-  }
-  ucas::apply(options, own);
+  take_own(options, overrides);
   check_options(options);
   const Fit fit = fit_of(options);
   ConfigOptions here = options;  // paths in the place of names
-  here.data = data_files(options.data, OptionNames::training_data);
+  here.data = data_files(options.data);
   const bool there = exists(options.model) || !cached_file(options.model, "config.json").empty();
   if (there || !known_model(options.model)) here.model = checkpoint_directory(options.model);
   const std::string directory = exists(here.model) ? here.model : "";
@@ -283,20 +274,17 @@ std::string title_of(const std::string& about) {
   return about.substr(0, std::min(about.find(". "), about.find_last_not_of('.') + 1));
 }
 
-int list_configs(const std::string& pattern, bool json) {
+int list_configs(const std::string& pattern) {
   Table table{.align = "l"};
-  OrderedJson list = OrderedJson::array();
   for (const std::string& name : config_names()) {
     if (name.find(pattern) == std::string::npos) continue;
-    const std::string title = title_of(read_config(name).about);
-    table.add({name, title});
-    list.push_back({{"name", name}, {"title", title}});
+    table.add({name, title_of(read_config(name).about)});
   }
   if (table.rows.empty()) {
     throw Error(ErrorKind::usage, str("config: no embedded config's name holds ", printable(pattern),
                                       did_you_mean(pattern, config_names()), "; `ucas config` lists all"));
   }
-  out(json ? json_text(list, 2) + "\n" : table.text());
+  out(table.text());
   return kDone;
 }
 
@@ -305,16 +293,15 @@ int list_configs(const std::string& pattern, bool json) {
 std::string options_config() { return options_help(ConfigOptions{}); }
 
 int run_config(const Words& words) {
-  const CommandLine line = parse_command_line(words, {"json"});
-  const auto is_json = [](const Setting& s) { return s.key == "json"; };
-  if (line.positionals.empty() && !std::ranges::all_of(line.settings, is_json)) return write_config(line.settings);
-  if (line.positionals.size() > 1 || !std::ranges::all_of(line.settings, is_json)) {
+  const CommandLine line = parse_command_line(words, {});
+  if (line.positionals.empty() && !line.settings.empty()) return write_config(line.settings);
+  if (line.positionals.size() > 1 || !line.settings.empty()) {
     throw Error(ErrorKind::usage,
                 "config: expected one NAME or PATTERN, or --model and --data; see `ucas config --help`");
   }
   const std::string name = line.positionals.empty() ? "" : line.positionals[0];
   const std::vector<std::string> names = config_names();
-  if (std::ranges::find(names, name) == names.end()) return list_configs(name, !line.settings.empty());
+  if (std::ranges::find(names, name) == names.end()) return list_configs(name);
   out(config_text(read_config(name)));
   return kDone;
 }

@@ -8,9 +8,9 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "cli/commands/compare.h"
+#include "compare/answers.h"
 #include "compare/diagnosis.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "records/run_record.h"
 #include "report/diagnosis.h"
 

@@ -94,7 +94,7 @@ std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceC
   for (const DeviceCheck& c : checks) {
     object["checks"].push_back({{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}, {"ok", c.ok}});
   }
-  return object.dump(2) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 std::string as_text(const std::vector<Finding>& found) {
@@ -157,7 +157,7 @@ int try_sandbox(const DoctorConfig& config) {
   const code::Sandbox used(config.code);  // refuses, with exit 78, what a grader would refuse
   text += str("used: tier ", word_of(used.tier()), used.why().empty() ? "" : str(", because ", used.why()), "\n");
   object["used"] = word_of(used.tier());
-  out(config.json ? object.dump(2) + "\n" : text);
+  out(config.json ? json_text(object, 2) + "\n" : text);
   return kDone;
 }
 

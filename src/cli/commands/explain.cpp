@@ -67,7 +67,7 @@ int run_explain(const Words& words) {
     if (!line.positionals.empty() || !line.settings.empty()) {
       throw Error(ErrorKind::usage, "--metrics stands alone or with --json: it explains every metric of a step");
     }
-    out(json ? metrics_json().dump(2) + "\n" : metrics_text());
+    out(json ? json_text(metrics_json(), 2) + "\n" : metrics_text());
     return kDone;
   }
   const std::vector<std::string>& given = line.positionals;

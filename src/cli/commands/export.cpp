@@ -1,6 +1,5 @@
 // `ucas export`: a checkpoint of a run as a directory for others: the model's files and a card.
 #include <algorithm>
-#include <cctype>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -20,35 +19,13 @@ namespace ucas {
 namespace {
 
 struct ExportOptions {
-  std::string out, name, base_model, license;
+  std::string out;
   int64_t step = 0;
-  std::vector<std::string> evaluations, train_data;
   void fields(Fields& f) {
     f.field("out", out, "directory to create");
     f.field("step", step, Range{0, 1e9}, "step of the checkpoint to export; 0 = the newest complete checkpoint");
-    f.field("name", name, "model name; empty = the directory's name");
-    f.field("base_model", base_model, "base model on the hub, ORG/NAME");
-    f.field("train_data", train_data, "training data sets on the hub, ORG/NAME,...");
-    f.field("license", license, "license id of the hub, such as apache-2.0 or mit");
-    f.field("evaluations", evaluations,
-            "further run directories with evaluations of the same checkpoint in eval/ (`ucas evaluate --out`)");
   }
 };
-
-// ORG/NAME, as a hub takes it.
-std::string checked_id(const std::string& option, const std::string& id) {
-  const auto allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("-_.").find(c) != std::string_view::npos;
-  };
-  const std::vector<std::string> parts = split(id, '/');
-  const bool good = parts.size() == 2 && std::ranges::all_of(parts, [&](const std::string& part) {
-                      return !part.empty() && part[0] != '.' && std::ranges::all_of(part, allowed);
-                    });
-  if (good) return id;
-  throw Error(ErrorKind::usage,
-              str("--", option, " ", printable(id), ": expected ORG/NAME of letters, digits and -_."));
-}
 
 // The step asked for, or the newest, whose every byte is as it was sealed.
 int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
@@ -69,26 +46,6 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
               str(printable(run.checkpoints(), 400), ": ",
                   asked > 0 ? str("no whole checkpoint of step ", asked, "; leave --step out for the newest")
                             : "no whole checkpoint yet"));
-}
-
-std::vector<EvaluatedWeights> evaluations_of(const std::string& run, const std::vector<std::string>& others,
-                                             const std::vector<ModelFile>& files) {
-  std::vector<EvaluatedWeights> found;
-  std::vector<std::string> folders = {run};
-  folders.insert(folders.end(), others.begin(), others.end());
-  for (const std::string& folder : folders) {
-    const size_t before = found.size();
-    const RunRecord record = read_run(folder);
-    for (const EvalRecord& evaluation : record.evaluations) {
-      if (is_of(evaluation, files)) found.push_back({evaluation, record.environment("started")});
-    }
-    if (found.size() > before || folder == run) continue;
-    throw Error(ErrorKind::path,
-                str(printable(folder, 400),
-                    ": no evaluation of these weights: expected eval/NAME.json that names the SHA-256 of this "
-                    "checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
-  }
-  return found;
 }
 
 }  // namespace
@@ -116,19 +73,15 @@ int run_export(const Words& words) {
                 str(printable(checkpoint, 400),
                     ": an earlier version wrote it, moments beside the model; save a step more with "
                     "`ucas train --resume` and export that"));
-  if (!options.base_model.empty()) card.base_model = checked_id("base_model", options.base_model);
   const RunRecord record = read_run(run.path());
-  if (const auto hub = hub_origin(record.setting("model")); hub && card.base_model.empty()) card.base_model = hub->name;
+  if (const auto hub = hub_origin(record.setting("model")); hub) card.base_model = hub->name;
   for (const std::string& file : split(record.environment("data"), ',')) {
     const auto hub = hub_origin(std::string(trim(file)));
     const auto same = [&](const std::string& id) { return hub && id == hub->name; };
     if (hub && std::ranges::none_of(card.datasets, same)) card.datasets.push_back(hub->name);
   }
-  for (const std::string& id : options.train_data) card.datasets.push_back(checked_id("train_data", id));
-  card.license = options.license;
   card.adapter = is_adapter(checkpoint);
-  card.name = options.name.empty() ? short_path(options.out, 1) : options.name;
-  card.evaluations = evaluations_of(run.path(), options.evaluations, hash_model_files(checkpoint));
+  card.name = short_path(options.out, 1);
 
   OutputDirectory partial(options.out);
   for (const std::string& file : list_directory(checkpoint)) {
@@ -136,7 +89,7 @@ int run_export(const Words& words) {
   }
   write_file(path_join(partial.path(), "README.md"), model_card(card, record));
   partial.put_in_place();
-  log(str("export: ", options.out, ": step ", card.step, ", ", card.evaluations.size(), " evaluations"));
+  log(str("export: ", options.out, ": step ", card.step));
   return kDone;
 }
 

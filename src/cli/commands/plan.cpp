@@ -17,7 +17,7 @@ namespace ucas {
 namespace {
 
 struct PlanOptions {
-  std::string memory, out, gpu, shape, link;
+  std::string memory, out, gpu, shape;
   int64_t gpus = 1;
   MeanLengths lengths;
   bool json = false;
@@ -31,9 +31,6 @@ struct PlanOptions {
             "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3060, "
             "rtx3070, rtx4070, rtx4080, rtx5080, rtx3090, rtx4090, rtx5090, or cpu; empty = cpu, this machine");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
-    f.field("link", link,
-            "link between ranks: nvlink, ib, pcie, ethernet, or a number of GB/s; empty = the card's, up to 8 ranks a "
-            "host");
     f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
     f.field("response_tokens", lengths.response, Range{0, 1e7},
             "mean response length in tokens; 0 = the maximum allowed");
@@ -62,25 +59,13 @@ PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& optio
   return planned_models(config, found.config);
 }
 
-// Takes the settings out that are this command's own.
-PlanOptions own_options(std::vector<Setting>& settings) {
-  PlanOptions options;
-  const std::vector<FieldValue> known = fields_of(options);
-  std::vector<Setting> own, others;
-  for (const Setting& s : settings) {
-    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : others).push_back(s);
-  }
-  ucas::apply(options, own);
-  settings = std::move(others);
-  return options;
-}
-
 }  // namespace
 
 int run_plan(const Words& words) {
   CommandLine line = parse_command_line(words, {"json"});
   expand_short_forms(line.settings);
-  const PlanOptions options = own_options(line.settings);
+  PlanOptions options;
+  take_own(options, line.settings);
   if (line.positionals.size() > 1) {
     throw Error(ErrorKind::usage,
                 str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas plan --help"));
@@ -102,7 +87,7 @@ int run_plan(const Words& words) {
   }
   PlanHead head;
   Device device = on_gpu ? gpu_named(options.gpu, config.dtype) : here_device(config.dtype, config.threads);
-  set_link(device, options.link, options.gpus);
+  set_link(device, options.gpus);
   PlannedModels models = models_of_plan(config, options, head);
   PlanLimits limits = limits_here(options.out);
   if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's

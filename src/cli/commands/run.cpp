@@ -41,20 +41,15 @@ int stage(const char* command, const Words& words) {
   return run_in_engine(command, words);
 }
 
-using Known = std::vector<FieldValue>;
-
-bool is_of_run(const Known& known, const std::string& key) {
-  return std::ranges::find(known, key, &FieldValue::key) != known.end();
-}
-
 // The words of the training as they were typed: all but those of this command.
-Words words_of_training(const Words& words, const Known& known) {
+Words words_of_training(const Words& words, const std::vector<FieldValue>& known) {
   Words training;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i] == "-o" ? "--out" : words[i];
     const size_t equals = word.find('=');
-    if (!word.starts_with("--") ||
-        !is_of_run(known, word.substr(2, equals == std::string::npos ? equals : equals - 2))) {
+    const std::string key =
+        word.starts_with("--") ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+    if (key.empty() || std::ranges::find(known, key, &FieldValue::key) == known.end()) {
       training.push_back(words[i]);
     } else if (equals == std::string::npos) {
       ++i;
@@ -64,11 +59,11 @@ Words words_of_training(const Words& words, const Known& known) {
 }
 
 // What the training is, before it begins: an evaluation at its end must have problems that can be read.
-void check_training(CommandLine& line, const Known& known, const RunOptions& options) {
+void check_training(CommandLine& line, const RunOptions& options) {
   std::vector<Setting> settings = read_config_file(line.positionals[0]);
   expand_short_forms(line.settings);
   for (const Setting& s : line.settings) {
-    if (!is_of_run(known, s.key) && s.key != "progress" && s.key != "allow-over-plan") settings.push_back(s);
+    if (s.key != "progress" && s.key != "allow-over-plan") settings.push_back(s);
   }
   const TrainConfig config = make_train_config(settings);
   config.validate();
@@ -90,17 +85,15 @@ std::string options_run() { return options_help(RunOptions{}); }
 int run_run(const Words& words) {
   CommandLine line = parse_command_line(words, {"allow-over-plan"});
   RunOptions options;
-  const Known known = fields_of(options);
-  std::vector<Setting> own;
-  for (const Setting& s : line.settings) {
-    if (is_of_run(known, s.key)) own.push_back(s);
-    if (s.key == "resume") throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
+  const std::vector<FieldValue> known = fields_of(options);
+  take_own(options, line.settings);
+  if (std::ranges::find(line.settings, "resume", &Setting::key) != line.settings.end()) {
+    throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
   }
-  ucas::apply(options, own);
   if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "run: expected one CONFIG; see `ucas run --help`");
   if (options.out.empty())
     throw Error(ErrorKind::usage, "--out RUN is missing: the directory that the run is written to");
-  check_training(line, known, options);
+  check_training(line, options);
   Words training = words_of_training(words, known);
   training.insert(training.end(), {"--out", options.out, "--resume", "auto"});
   if (const int code = stage("train", training); code != kDone) return code;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -7,13 +6,11 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json.h"
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "config/run_evaluation.h"
 #include "evaluate/benchmark.h"
 #include "evaluate/engine/evaluation.h"
-#include "evaluate/evaluate_models.h"
 #include "evaluate/results/table.h"
 #include "hf/hub.h"
 #include "hf/model_config.h"
@@ -72,7 +69,6 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.code = options.code;
   plan.engine = options.engine;
   plan.environment = options.environment;
-  plan.served = options.served;
   plan.device = options.machine.device;
   plan.threads = options.machine.threads;
   return plan;
@@ -123,21 +119,20 @@ std::string newest_model(const std::string& run) {
   return newest;
 }
 
-// What the runs that models belong to say of an evaluation, and what is to be said of that.
+// What the run that models belong to says of an evaluation, and what is to be said of that.
 struct OfRuns {
-  std::vector<Setting> settings;  // on which they agree
+  std::vector<Setting> settings;
   std::vector<std::string> runs, models, warnings;
 };
 
-// Puts the newest checkpoint in the place of a run's directory.
-OfRuns settings_of_runs(std::vector<ModelSettings>& models, bool suite) {
+// Puts the newest checkpoint in the place of a run's directory. Runs that were made differently give no setting.
+OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   static const std::set<std::string> kOfSuites = {"template", "few_shot",    "shots",    "stop",
                                                   "dtype",    "environment", "max_turns"};
   OfRuns out;
-  std::map<std::string, std::set<std::string>> values;  // by key, "" where a run has the default
-  std::vector<std::vector<Setting>> each;
-  for (ModelSettings& model : models) {
-    const std::string run = model.by == AnsweredBy::checkpoint ? run_of_model(model.path) : "";
+  std::set<std::string> made;  // settings of each run, as text
+  for (EvaluatedModel& model : models) {
+    const std::string run = model.is_responses ? "" : run_of_model(model.path);
     if (run.empty()) continue;
     if (is_directory(path_join(model.path, "checkpoints"))) {
       model.path = newest_model(run);
@@ -145,29 +140,24 @@ OfRuns settings_of_runs(std::vector<ModelSettings>& models, bool suite) {
     }
     const std::string config = path_join(run, "config.toml");
     try {
-      each.push_back(evaluation_settings(make_train_config(read_toml(config))));
+      out.settings = evaluation_settings(make_train_config(read_toml(config)));
     } catch (const Error& error) {
       out.warnings.push_back(str("its settings are not taken: ", error.what()));
       continue;
     }
-    if (suite) std::erase_if(each.back(), [](const Setting& s) { return !kOfSuites.contains(s.key); });
+    if (suite) std::erase_if(out.settings, [](const Setting& s) { return !kOfSuites.contains(s.key); });
     if (std::ranges::find(out.runs, config) == out.runs.end()) out.runs.push_back(config);
-    for (const Setting& s : each.back()) values[s.key].insert(std::get<std::string>(s.value));
+    std::string text;
+    for (const Setting& s : out.settings) text += str(s.key, "=", std::get<std::string>(s.value), "\n");
+    made.insert(text);
   }
-  std::vector<std::string> differ;
-  for (auto& [key, found] : values) {
-    for (const std::vector<Setting>& own : each) {
-      if (std::ranges::find(own, key, &Setting::key) == own.end()) found.insert("");
-    }
-    if (found.size() > 1) differ.push_back(key);
+  if (made.size() > 1) {
+    out.settings.clear();
+    out.warnings.emplace_back(
+        "the runs would evaluate differently: no setting is taken from them; type what holds for all, or evaluate them "
+        "apart");
   }
-  if (!each.empty()) out.settings = each.front();
-  std::erase_if(out.settings, [&](const Setting& s) { return values[s.key].size() > 1; });
   for (Setting& s : out.settings) s.where = str(out.runs.front(), ": ", s.where);
-  if (!differ.empty()) {
-    out.warnings.push_back(str("the runs differ in ", join(differ, ", "),
-                               ": none of these is taken from them; name it for all, or evaluate them apart"));
-  }
   return out;
 }
 
@@ -200,10 +190,10 @@ void print_tables(const EvaluationPlan& plan, const std::vector<EvalRecord>& res
   if (results.size() > 1) out("\n" + comparison_text(results));
 }
 
-int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models) {
+int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<EvaluatedModel>& models) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  for (const ModelSettings& model : models) {
+  for (const EvaluatedModel& model : models) {
     plan.model = model;
     labels.push_back(model.label);
     const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
@@ -215,14 +205,7 @@ int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const s
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
-  if (options.json) {
-    std::vector<std::string> models;
-    for (const EvalRecord& record : results)
-      models.push_back(str(json_text(record.label), ": ", trim(to_json(record))));
-    out(str("{", join(models, ",\n"), "}\n"));
-  } else {
-    print_tables(plan, results);
-  }
+  print_tables(plan, results);
   if (!options.out.empty()) {
     log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
             plan.name, ".json, .jsonl, .outputs.jsonl"));
@@ -233,19 +216,18 @@ int evaluate_models(const EvaluateOptions& options, EvaluationPlan plan, const s
 struct EvaluateWords {
   EvaluateOptions options;
   EvaluationPlan plan;
-  std::vector<ModelSettings> models;
+  std::vector<EvaluatedModel> models;
   OfRuns of_runs;
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "server", "responses", "stop"});
-  const std::vector<Setting> of_models = take_model_settings(line);
+  PolicyLine line = read_policy_line(words, {"data", "responses", "stop"});
   EvaluateWords asked;
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
-  asked.models = read_models(with_others(line.positionals, options), of_models);
-  for (ModelSettings& model : asked.models) {
-    if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
+  asked.models = read_models(line.positionals, options.responses);
+  for (EvaluatedModel& model : asked.models) {
+    if (!model.is_responses) model.path = checkpoint_directory(model.path);
   }
   asked.of_runs = settings_of_runs(asked.models, !options.suite.empty());
   line.settings = with_settings_of_runs(asked.of_runs, line.settings);
@@ -253,15 +235,14 @@ EvaluateWords read_evaluate_words(const Words& words) {
   ucas::apply(options, line.settings);
   options.eval.dtype = decided(options.eval.dtype, options.machine.device);
   resolve_hub_names(options);
-  const bool all_given =
-      std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
+  const bool all_given = std::ranges::all_of(asked.models, &EvaluatedModel::is_responses);
   if (options.data.empty() && !(all_given && options.suite.empty())) {
     throw Error(ErrorKind::usage, options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
                                                         : "--data DIR is missing: where the suite's files are");
   }
   asked.plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : asked.models) {  // a wrong path is said before the work
-    if (model.by == AnsweredBy::checkpoint) read_model_config(model.path);
+  for (const EvaluatedModel& model : asked.models) {  // a wrong path is said before the work
+    if (!model.is_responses) read_model_config(model.path);
   }
   return asked;
 }
@@ -277,8 +258,8 @@ void check_environment(const EvaluateWords& asked) {
     refuse(str("device = \"", plan.device, "\""),
            "the decoder of a GPU samples several tokens at once; set --device cpu");
   }
-  for (const ModelSettings& model : asked.models) {
-    if (model.by != AnsweredBy::checkpoint) {
+  for (const EvaluatedModel& model : asked.models) {
+    if (model.is_responses) {
       refuse(str("responses of ", printable(model.label)), "it answers checkpoints alone; evaluate the other apart");
     }
   }

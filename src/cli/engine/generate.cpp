@@ -3,22 +3,63 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "cli/command.h"
-#include "cli/engine/prompts.h"
 #include "config/policy_options.h"
 #include "config/prompt_choice.h"
+#include "data/problems.h"
+#include "data/prompts/templates.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
 #include "rollout/engine.h"
+#include "rollout/policy.h"
 #include "sharding/ranks.h"
 #include "train/update/self_check.h"
 
 namespace ucas {
 
 namespace {
+
+struct Questions {
+  std::vector<Problem> problems;
+  std::vector<std::vector<int32_t>> prompts;  // token ids, one per problem
+  std::vector<int32_t> stop_ids;
+  std::function<bool(const Episode&)> ends = nullptr;  // RolloutLimits::ends
+};
+
+std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options) {
+  std::vector<Problem> problems = read_problems(files, options);
+  if (limit > 0 && static_cast<int64_t>(problems.size()) > limit) problems.resize(static_cast<size_t>(limit));
+  return problems;
+}
+
+// Drops prompts that leave no room for `max_tokens` in the model's positions. Borrows the policy's tokenizer.
+Questions encode_questions(const std::vector<Problem>& problems, const Template& prompt_template, const Policy& policy,
+                           const std::vector<std::string>& more_stops, int64_t max_tokens) {
+  const ModelConfig& model = policy.model->config();
+  const int64_t room = model.max_position_embeddings - max_tokens;
+  if (room < 1) {
+    throw Error(ErrorKind::config,
+                str("max_tokens = ", max_tokens, " leaves no room for a prompt: the model has ",
+                    model.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
+  }
+  PreparedPrompts prepared = prepare_prompts(prompt_template, problems, policy.tokenizer, room);
+  if (prepared.dropped > 0) {
+    count_warning(Warning::prompt, prepared.dropped);
+    warn(str(prepared.dropped, " of ", problems.size(), " prompts dropped: empty, or longer than ", room,
+             " tokens (the model's ", model.max_position_embeddings, " positions less max_tokens = ", max_tokens, ")"));
+  }
+  Questions out;
+  for (int64_t index : prepared.problem) out.problems.push_back(problems[static_cast<size_t>(index)]);
+  out.prompts = std::move(prepared.ids);
+  const Stops stops = stops_of(prompt_template, more_stops, policy.tokenizer);
+  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stops.ids);
+  out.ends = ends_at(policy.tokenizer, stops.texts);
+  return out;
+}
 
 // Model output for a terminal: control characters other than newline and tab are shown, not obeyed.
 std::string shown(const std::string& text) {
@@ -95,7 +136,7 @@ std::string row_of(const Episode& response, const Questions& questions, const Po
   const std::vector<std::string>& gold = questions.problems[i].gold;
   if (gold.size() == 1) row["answer"] = gold.front();
   if (gold.size() > 1) row["answer"] = gold;
-  return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(row) + "\n";
 }
 
 void answer_file(Rollouter& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {

@@ -46,7 +46,7 @@ std::vector<int32_t> tokens_of(const JsonRow& row, const std::string& key, const
 Row read_row(const JsonRow& row, const Policy& policy) {
   Row out;
   out.line = row.line;
-  if (row.value.contains("id")) out.id = row.value.at("id").dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (row.value.contains("id")) out.id = json_text(row.value.at("id"));
   out.prompt = tokens_of(row, "prompt", policy);
   out.response = tokens_of(row, "response", policy);
   if (out.prompt.empty()) {

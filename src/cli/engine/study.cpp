@@ -7,7 +7,6 @@
 #include "cli/options/train_options.h"
 #include "hf/hub.h"
 #include "study/engine/plan.h"
-#include "study/engine/runner.h"
 #include "study/table.h"
 
 namespace ucas {

@@ -7,7 +7,6 @@
 
 #include "base/text/fields.h"
 #include "core/model_options.h"
-#include "data/tasks/register_chains.h"
 #include "data/tasks/registry.h"
 
 namespace ucas {
@@ -42,7 +41,6 @@ struct DemoOptions {
 
 // On the embedded task: a tiny model that is made here.
 struct DemoConfig : DemoOptions {
-  TaskKind task = TaskKind::hidden_rule;
   int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
   int64_t sft_seed = 0;
@@ -53,9 +51,6 @@ struct DemoConfig : DemoOptions {
   }
   void fields(Fields& f) {
     place_field(f);
-    f.choice("task", task,
-             "task of `ucas make-task`: hidden_rule = rare right strategies; hidden_steps = rare right steps; chains, "
-             "length = working out (--steps 24 is enough)");
     training_fields(f, "RLVR methods to run, each as embedded config NAME-tiny");
     f.field("sft_worked_steps", sft_worked_steps, Range{0, 1000000}, "warm-up updates on worked demonstrations");
     f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000},

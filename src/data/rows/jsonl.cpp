@@ -13,6 +13,7 @@
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "data/rows/csv.h"
 #include "data/rows/parquet.h"
@@ -229,7 +230,7 @@ std::vector<std::string> answer_field(const JsonRow& row, const Json& value, con
     if (item.is_string()) {
       texts.push_back(item.get<std::string>());
     } else if (item.is_number()) {
-      std::string digits = item.dump();
+      std::string digits = json_text(item);
       if (digits.ends_with(".0")) digits.resize(digits.size() - 2);  // 72.0 of a column of numbers is no rounded value
       texts.push_back(std::move(digits));
     } else {

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "data/problems.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "support/program.h"
 
 namespace ucas {

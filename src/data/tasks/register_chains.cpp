@@ -309,7 +309,7 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
     row["problem"] = problem.text;
     row["answer"] = problem.gold[0];
     if (options.hidden_rule()) row["data_source"] = problem.source;
-    text += row.dump() + "\n";
+    text += json_text(row) + "\n";
   }
   return text;
 }
@@ -322,7 +322,7 @@ std::string demonstration_lines(const TaskOptions& options, Phase phase, Stream 
     OrderedJson row;
     row["prompt"] = shown.prompt;
     row["response"] = shown.response;
-    text += row.dump() + "\n";
+    text += json_text(row) + "\n";
   }
   return text;
 }

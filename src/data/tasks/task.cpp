@@ -55,7 +55,7 @@ std::string example_lines(TextTaskKind kind, const TextTaskOptions& options) {
     OrderedJson row;
     row["problem"] = example.text;
     row["response"] = example.worked;
-    text += row.dump() + "\n";
+    text += json_text(row) + "\n";
   }
   return text;
 }
@@ -69,7 +69,7 @@ std::string lines_of(TextTaskKind kind, const TextTaskOptions& options, Split sp
     row["problem"] = problem.text;
     row["answer"] = problem.answer;
     row["data_source"] = word_of(kind);
-    text += row.dump() + "\n";
+    text += json_text(row) + "\n";
   }
   return text;
 }

@@ -15,12 +15,11 @@
 #include "base/terminal/log.h"
 #include "evaluate/engine/evaluator.h"
 #include "evaluate/engine/prepared_problems.h"
-#include "evaluate/engine/served.h"
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 #include "hf/model_config.h"
 #include "hf/peft.h"
 #include "kernels/dispatch.h"
-#include "records/asked.h"
+#include "records/evaluation.h"
 #include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/environment/environment.h"
@@ -94,7 +93,7 @@ std::string hash_of(const std::vector<ModelFile>& files) {
 // Who answers, and what a run directory keeps of that.
 struct Origin {
   ResponseSource& source;
-  std::string model;  // directory, address or file
+  std::string model;  // directory or file
   std::string hash;   // of what decides the responses
   std::vector<ModelFile> files;
   std::string kind;        // Asked::origin
@@ -205,39 +204,6 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
-// What the server says decides: another address with the same model goes on with the same file.
-EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& address, const std::string& run,
-                           EvalInput input) {
-  const ServerOptions& options = plan.served;
-  std::optional<Tokenizer> tokenizer;
-  Answerer answerer{.chat = options.api == ServedApi::chat};
-  if (!options.tokenizer.empty()) {
-    tokenizer = Tokenizer::load(options.tokenizer);
-    answerer.tokenizer = &*tokenizer;
-    if (exists(path_join(options.tokenizer, "config.json"))) {
-      const ModelConfig config = read_model_config(options.tokenizer);
-      answerer.eos = config.eos_token_id;
-      answerer.positions = config.max_position_embeddings;
-    }
-  }
-  const ServedModel served = look_at_server(address, options);
-  log(served.text());
-  if (served.positions > 0 && (answerer.positions == 0 || served.positions < answerer.positions)) {
-    answerer.positions = served.positions;
-  }
-  if (plan.config.samples > 0 && plan.config.top_k > 0 && !served.takes_top_k) {
-    throw Error(ErrorKind::server, str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
-  }
-  PreparedProblems prepared(plan, answerer);
-  ServedSource::Sampling ask{.problems = prepared.problems, .prompts = prepared.texts};
-  for (size_t i = 0; served.takes_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
-  for (const EvalSource& source : prepared.sources) ask.stop_texts[source.name] = source.stop_texts;
-  ServedSource source(served, options, ask);
-  Origin origin{.source = source, .model = served.address, .kind = "server"};
-  origin.hash = hash_of_text(str("server\n", served.name, "\n", word_of(options.api)));
-  return evaluate_from(plan, prepared, origin, std::move(input), run);
-}
-
 // Hands over what stands in the file.
 class GivenSource final : public ResponseSource {
  public:
@@ -266,7 +232,7 @@ class GivenSource final : public ResponseSource {
 EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const std::string& run, EvalInput input) {
   const GivenResponses given = read_responses(path);
   const bool own = plan.suite.empty() && plan.files.empty();
-  const PreparedProblems prepared(plan, {.given = true}, own ? problems_of(given, path) : std::vector<Problem>{});
+  const PreparedProblems prepared(plan, {}, own ? problems_of(given, path) : std::vector<Problem>{});
   const std::vector<size_t> of = match_responses(given, prepared.problems, path);
   // One response a problem is its greedy one, unless somebody says that it was sampled; several are samples.
   int64_t fewest = INT64_MAX, most = 0;
@@ -302,14 +268,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   EvalInput input;
   input.label = label;
   input.step = step;
-  switch (plan.model.by) {
-    case AnsweredBy::server:
-      return evaluate_served(plan, model, run, std::move(input));
-    case AnsweredBy::responses:
-      return evaluate_given(plan, model, run, std::move(input));
-    case AnsweredBy::checkpoint:
-      break;
-  }
+  if (plan.model.is_responses) return evaluate_given(plan, model, run, std::move(input));
   return evaluate_checkpoint(plan, model, run, std::move(input));
 }
 

@@ -1,5 +1,5 @@
 // One model on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies share. The
-// model is a checkpoint, or where plan.model.by says so, behind a server or known by its responses in a file.
+// model is a checkpoint, or where plan.model.is_responses, known by its responses in a file.
 //   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
 //   RUN/eval/NAME.jsonl, .json    problems and figures
 #pragma once
@@ -14,8 +14,6 @@
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/sources/config.h"
-#include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "rollout/environment/config.h"
 #include "sampling/config.h"
@@ -26,13 +24,13 @@ namespace ucas {
 struct EvaluationPlan {
   std::vector<std::string> files;     // problem files,
   std::string suite, data_directory;  // or a suite (or benchmark) and where its files are
-  std::string prompt_template;        // where the suite, the benchmark, `typed` and `model` say nothing
-  CommandSettings typed;              // what the command line says for all models; its defaults are not read
-  ModelSettings model;                // what is said of this checkpoint
-  FewShot examples;                   // before every question, where nothing is chosen among
-  int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model has positions for
-  int64_t limit = 0;                  // only the first problems, of each benchmark; 0 = all
-  bool keyed_by_position = false;     // evaluate/engine/evaluator.h
+  std::string prompt_template;        // where the suite, the benchmark and `typed` say nothing
+  CommandSettings typed;              // what the command line says; its defaults are not read
+  EvaluatedModel model;
+  FewShot examples;                  // before every question, where nothing is chosen among
+  int64_t max_prompt_length = 1024;  // longer prompts are left out; 0 = what the model has positions for
+  int64_t limit = 0;                 // only the first problems, of each benchmark; 0 = all
+  bool keyed_by_position = false;    // evaluate/engine/evaluator.h
   EvalConfig config;
   ProblemOptions problems;
   GraderKind grader = GraderKind::math;       // of files; a suite's benchmarks name their own
@@ -40,7 +38,6 @@ struct EvaluationPlan {
   code::CodeOptions code;
   EngineConfig engine;
   EnvironmentConfig environment;  // answers checkpoints, sampled by this process alone, on the CPU
-  ServerOptions served;           // of models behind a server
   std::string device = "cpu";
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json

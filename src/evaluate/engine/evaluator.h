@@ -1,4 +1,4 @@
-// Has generated what an evaluation needs and has it scored (score.h): one run of the source (response_source.h) over
+// Has generated what an evaluation needs and has it scored (score.h): one run of the source over
 // all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
 // Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollouter and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
@@ -13,8 +13,6 @@
 
 #include "core/problem.h"
 #include "evaluate/score.h"
-#include "evaluate/sources/response_source.h"
-#include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "rollout/rollouter.h"
@@ -23,13 +21,42 @@
 
 namespace ucas {
 
+// Where the responses of an evaluation come from: the rollout engine or a file. From each of them they end in
+// the same journal and are graded and counted by the same code (records/outputs.h, score.h).
+
+// A stretch of one problem's responses that are not there yet.
+struct ResponseJob {
+  size_t problem = 0;                                   // index into the problems
+  bool greedy = false;                                  // then there is one
+  int64_t first = 0, count = 1;                         // samples first .. first + count - 1
+  int64_t max_tokens = 0;                               // 0 = the configuration's
+  std::span<const int32_t> stop_ids = {};               // empty = what is general
+  const std::vector<std::string>* end_texts = nullptr;  // texts that end a response, too
+  uint32_t key = 0;                                     // of the draws
+};
+
+struct ResponseRequest {
+  std::span<const ResponseJob> jobs;
+  const EvalConfig& config;
+  // From the calling thread, as responses end; `Output::source`, `id` and `sample` say which it is.
+  std::function<void(size_t job, Output output)> ended;
+  std::function<void()> token;        // one more was made, where the source can tell
+  std::function<bool()> should_stop;  // may be empty; true = give up
+};
+
+class ResponseSource {
+ public:
+  virtual ~ResponseSource() = default;
+  // Returns when all have ended, or when told to stop. What did not end is missing, never an empty response.
+  virtual void run(const ResponseRequest& request) = 0;
+};
+
 constexpr uint32_t kEvaluationStep = 0x80000000u;
 
 // How the problems of one source are put to the model, where sources differ.
 struct EvalSource {
   std::string name;                                   // Problem::source
   std::vector<int32_t> stop_ids;                      // empty = EvalInput::stop_ids
-  std::vector<std::string> stop_texts = {};           // the same as texts, and end_texts, for servers that take no ids
   std::vector<std::string> end_texts = {};            // end a response wherever its tokens complete one
   int64_t max_tokens = 0;                             // 0 = EvalConfig::max_tokens
   std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions

@@ -16,20 +16,6 @@
 
 namespace ucas {
 
-namespace {
-
-constexpr int64_t kAnyLength = int64_t{1} << 30;  // where the number of positions is unknown
-
-// The message of a chat: the question as the template has it, and its system message, which a template without a place
-// for it leaves to the problem.
-ServedPrompt message_of(const Template& prompt_template, const Problem& problem) {
-  ServedPrompt out{.text = render(prompt_template, problem), .system = ""};
-  if (!takes_system(prompt_template)) out.system = problem.system.empty() ? prompt_template.system : problem.system;
-  return out;
-}
-
-}  // namespace
-
 PreparedProblems::PreparedProblems(const EvaluationPlan& plan, Answerer answerer, std::vector<Problem> own)
     : plan_(plan), answerer_(std::move(answerer)) {
   if (!own.empty()) {
@@ -57,7 +43,7 @@ void PreparedProblems::add_suite() {
   for (const Benchmark& benchmark : of_name.benchmarks) {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
-    const PromptSettings prompting = prompt_settings(plan_.model, command(), benchmark, of_name);
+    const PromptSettings prompting = prompt_settings(command(), benchmark, of_name);
     add(std::move(all), benchmark, prompting);
   }
 }
@@ -80,7 +66,7 @@ void PreparedProblems::add_files() {
 
 // A set for each source, in order of their first problems.
 void PreparedProblems::add_by_source(std::vector<Problem> all) {
-  const PromptSettings prompting = prompt_settings(plan_.model, command(), Benchmark(), Suite());
+  const PromptSettings prompting = prompt_settings(command(), Benchmark(), Suite());
   std::vector<std::pair<std::string, std::vector<Problem>>> sets;
   std::map<std::string, size_t> place;
   for (Problem& problem : all) {
@@ -98,7 +84,6 @@ void PreparedProblems::add_by_source(std::vector<Problem> all) {
 }
 
 int64_t PreparedProblems::longest_prompt(int64_t limit) const {
-  if (answerer_.positions == 0) return plan_.max_prompt_length > 0 ? plan_.max_prompt_length : kAnyLength;
   const int64_t room = answerer_.positions - limit;
   if (room < 1) {
     throw Error(ErrorKind::config, str("max_tokens = ", limit, " leaves no room for a prompt: the model has ",
@@ -119,23 +104,20 @@ Template PreparedProblems::decide(PromptSettings& prompting, const Benchmark& be
                                   const std::vector<Problem>& subset) {
   PromptChoice choice{prompting.prompt_template, prompting.prompt_template, prompting.extract};
   Template prompt_template;
-  if (answerer_.given) {
+  const bool given = answerer_.tokenizer == nullptr;
+  if (given) {
     prompt_template.name = "given";  // how the question was put is not known
     choice.asked_template = choice.prompt_template = "";
   } else {
-    const std::string checkpoint = answerer_.tokenizer ? answerer_.tokenizer->directory() : "";
-    prompting.prompt_template = choice.prompt_template = choose_template(
-        prompting.prompt_template, answerer_.chat ? "" : checkpoint, answerer_.chat ? "plain" : "qwen_math");
+    const std::string checkpoint = answerer_.tokenizer->directory();
+    prompting.prompt_template = choice.prompt_template =
+        choose_template(prompting.prompt_template, checkpoint, "qwen_math");
     prompt_template = load_template(prompting.prompt_template, checkpoint, plan_.examples);
   }
-  if (choice.asked_extract == ExtractOption::automatic && !answerer_.given)
-    choice.boxed = asks_for_box(prompt_template, subset);
-  const bool instruct = answerer_.chat && !choice.boxed;  // a server puts its own chat form around the question
-  choice.extract = instruct && benchmark.grader == GraderKind::math && !said(prompting.extract)
-                       ? Extract::lenient
-                       : choose_extract(prompting.extract, prompt_template, subset, benchmark.grader);
+  if (choice.asked_extract == ExtractOption::automatic && !given) choice.boxed = asks_for_box(prompt_template, subset);
+  choice.extract = choose_extract(prompting.extract, prompt_template, subset, benchmark.grader);
   prompting.extract = option_of(choice.extract);
-  if (answerer_.given) choice.asked_extract = prompting.extract;
+  if (given) choice.asked_extract = prompting.extract;
   if (const std::string words = choice.in_words(); !words.empty() && told_.insert(words).second) {
     log(str(plan_.model.label, plan_.model.label.empty() ? "" : ": ", words));
   }
@@ -149,12 +131,6 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   graded_by[benchmark.name] = {benchmark.grader, extract};
   if (!graders.standard) graders.standard = graders.of[benchmark.name];
   check_golds(graders, subset);
-  if (answerer_.chat && (prompt_template.chat || !prompt_template.special.empty())) {
-    throw Error(ErrorKind::config,
-                str("template ", prompting.prompt_template, " holds special tokens (",
-                    prompt_template.chat ? "a chat template's" : join(prompt_template.special, " "),
-                    "), which a chat server puts itself; choose --template boxed or plain, or --api completions"));
-  }
   AskedSet as{.name = benchmark.name,
               .prompt_template = prompt_template.name,
               .template_sha256 = template_sha256(prompt_template),
@@ -177,10 +153,12 @@ void PreparedProblems::add(std::vector<Problem> subset, const Benchmark& benchma
   } else {
     as.stop_texts = prompt_template.stop;
     as.stop_texts.insert(as.stop_texts.end(), prompting.stop.begin(), prompting.stop.end());
-    add_texts(std::move(subset), prompt_template, hashed);
+    for (Problem& problem : subset) {
+      hashed += str(problem.id, "\n\n", problem.text, "\n");
+      problems.push_back(std::move(problem));
+    }
   }
-  source.stop_texts = as.stop_texts;
-  settings.push_back({benchmark.name, answerer_.given ? prompt_template.name : prompting.prompt_template,
+  settings.push_back({benchmark.name, answerer_.tokenizer == nullptr ? prompt_template.name : prompting.prompt_template,
                       hash_of_text(hashed), source.stop_ids, prompting.max_tokens, source.end_texts});
   as.problems = std::ranges::count(problems, benchmark.name, &Problem::source);
   as.problems_sha256 = problems_sha256(problems, benchmark.name);
@@ -199,7 +177,7 @@ void PreparedProblems::add_prompts(std::vector<Problem> subset, const Benchmark&
     warn(str(benchmark.name, ": ", prepared.dropped, " of ", subset.size(), " prompts left out: empty, or longer than ",
              longest, " tokens; the figures are of the others"));
   }
-  const int64_t positions = answerer_.positions > 0 ? answerer_.positions : kAnyLength;
+  const int64_t positions = answerer_.positions;
   for (size_t i = 0; i < prepared.problem.size(); ++i) {
     Problem& problem = subset[static_cast<size_t>(prepared.problem[i])];
     hashed += str(problem.id, "\n");
@@ -207,8 +185,6 @@ void PreparedProblems::add_prompts(std::vector<Problem> subset, const Benchmark&
     hashed += "\n";
     const int64_t room = positions - static_cast<int64_t>(prepared.ids[i].size());
     if (room < prompting.max_tokens) source.max_tokens_of[problem.id] = room;
-    texts.push_back(answerer_.chat ? message_of(prompt_template, problem)
-                                   : ServedPrompt{.text = render(prompt_template, problem)});
     problems.push_back(std::move(problem));
     prompts.push_back(std::move(prepared.ids[i]));
   }
@@ -217,19 +193,6 @@ void PreparedProblems::add_prompts(std::vector<Problem> subset, const Benchmark&
     warn(str(benchmark.name, ": ", source.max_tokens_of.size(), " of ", subset.size(), " prompts leave fewer than ",
              prompting.max_tokens, " of the model's ", positions,
              " positions: their responses are cut where those end"));
-  }
-}
-
-// Without a tokenizer the length of a prompt is unknown: the server says if one is too long.
-void PreparedProblems::add_texts(std::vector<Problem> subset, const Template& prompt_template, std::string& hashed) {
-  for (Problem& problem : subset) {
-    ServedPrompt prompt;
-    if (!answerer_.given)
-      prompt = answerer_.chat ? message_of(prompt_template, problem)
-                              : ServedPrompt{.text = render(prompt_template, problem)};
-    hashed += str(problem.id, "\n", prompt.system, "\n", answerer_.given ? problem.text : prompt.text, "\n");
-    texts.push_back(std::move(prompt));
-    problems.push_back(std::move(problem));
   }
 }
 

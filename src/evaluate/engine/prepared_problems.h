@@ -12,20 +12,17 @@
 
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/engine/evaluator.h"
-#include "evaluate/engine/served.h"
 #include "hf/model_config.h"
-#include "records/asked.h"
+#include "records/evaluation.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 
 // What is known of who answers.
 struct Answerer {
-  const Tokenizer* tokenizer = nullptr;  // nullptr: prompts are texts
+  const Tokenizer* tokenizer = nullptr;  // nullptr: the responses are there already, and no prompt is made
   std::vector<int32_t> eos;              // of the model's files
-  int64_t positions = 0;                 // of prompt and response; 0: not known
-  bool chat = false;   // puts questions into a form of its own: templates with special tokens are refused
-  bool given = false;  // the responses are there already: no prompt is made
+  int64_t positions = 0;                 // of prompt and response
 };
 
 class PreparedProblems {
@@ -35,7 +32,6 @@ class PreparedProblems {
 
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompts;  // by problem; empty without a tokenizer
-  std::vector<ServedPrompt> texts;            // by problem: the same as people read it
   std::vector<EvalSource> sources;
   std::vector<AskedSet> asked;
   std::vector<OutputSettings::Source> settings;
@@ -54,7 +50,6 @@ class PreparedProblems {
   std::shared_ptr<const Grader> grader_of(GraderKind kind, Extract extract);
   void add_prompts(std::vector<Problem> subset, const Benchmark& benchmark, const PromptSettings& prompting,
                    const Template& prompt_template, EvalSource& source, std::string& hashed);
-  void add_texts(std::vector<Problem> subset, const Template& prompt_template, std::string& hashed);
   int64_t longest_prompt(int64_t max_tokens) const;
   CommandSettings command() const;
 

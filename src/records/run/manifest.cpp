@@ -116,7 +116,7 @@ void seal_directory(const std::string& directory, int64_t step, std::span<const 
     const SealedFile file = found == known.end() ? seal_of(directory, name) : *found;
     json["files"].push_back({{"name", name}, {"size", file.size}, {"xxh3_128", file.hash}});
   }
-  std::string text = json.dump(2);
+  std::string text = json_text(json, 2);
   text.resize(text.rfind("\n}"));  // reopened for the last key
   write_file(path_join(state_folder(directory), kManifestName), str(text, kSealSelf, hash_of_text(text), kSealTail));
 }

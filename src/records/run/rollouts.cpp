@@ -51,7 +51,7 @@ std::string rollout_line(const StoredResponse& r) {
                      {"reason", r.reason},
                      {"advantage_mean", r.advantage}};
   if (!r.inserts.empty()) {
-    row["inserts"] = OrderedJson::parse(inserts_json(r.inserts));
+    row["inserts"] = parse_ordered_json(inserts_json(r.inserts));
     row["transcript"] = r.transcript;
   }
   return json_text(row) + "\n";

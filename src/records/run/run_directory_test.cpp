@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/process/warning_counters.h"
 #include "base/text/json.h"
-#include "records/run/step_methods.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
@@ -188,7 +187,6 @@ TEST_F(run_directory, lines_past_the_checkpoint_are_cut) {
   write_file(run.rollout_file(5), "c");
   write_file(run.signals_file(1), "d");
   write_file(run.signals_file(5), "e");
-  for (int64_t step : {1, 5}) write_file(step_methods_file(run.signals_file(step)), "f");
   run.sync();
   run.cut_after(3);
   EXPECT_EQ(read_file(run.steps_file()),
@@ -198,8 +196,6 @@ TEST_F(run_directory, lines_past_the_checkpoint_are_cut) {
   EXPECT_FALSE(exists(run.rollout_file(5)));
   EXPECT_TRUE(exists(run.signals_file(1)));
   EXPECT_FALSE(exists(run.signals_file(5)));
-  EXPECT_TRUE(exists(step_methods_file(run.signals_file(1))));
-  EXPECT_FALSE(exists(step_methods_file(run.signals_file(5))));
   run.append_step(R"({"step":4})");
   EXPECT_TRUE(read_file(run.steps_file()).ends_with("{\"training/global_step\":3}\n{\"step\":4}\n"));
   run.cut_after(0);

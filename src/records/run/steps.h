@@ -1,5 +1,5 @@
 // steps.jsonl, the log of a training: one line of numbers a step, written by train/metrics, read by report, study and
-// the dashboard as columns. sft.jsonl, the log of a fine-tuning, beside it.
+// progress as columns. sft.jsonl, the log of a fine-tuning, beside it.
 #pragma once
 
 #include <map>

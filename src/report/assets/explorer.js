@@ -10,7 +10,7 @@
   const VERDICTS = { equal: ["right", "\u2713 right"], unequal: ["wrong", "\u2717 wrong"],
     unparseable: ["none", "\u2205 no answer"], over_budget: ["none", "\u22ef gave up grading"] };
   const KINDS = [["signal", "Signals of the old policy"], ["trace", "Recorded by the method"],
-    ["advantage", "Advantage"], ["update", "At the step's last update"], ["method", "Advantage under other methods"]];
+    ["advantage", "Advantage"], ["update", "At the step's last update"]];
 
   function make(name, className, text, parent) {
     const node = document.createElement(name);
@@ -196,7 +196,7 @@
     if (r.answer) answer.title = "the answer that was read";
     const button = make("button", "", at.response < 0 ? `response ${r.sample}` : "show all", head);
     button.type = "button";
-    button.title = at.response < 0 ? "this one alone, under every method" : "all responses side by side";
+    button.title = at.response < 0 ? "this one alone" : "all responses side by side";
     button.addEventListener("click", () => {
       at.response = at.response < 0 ? row : -1;
       if (at.row !== row) { at.row = row; at.token = 0; }
@@ -206,29 +206,13 @@
     facts(box, r);
     tokens(box, row, q, s);
   }
-  // The same response once more for each method, all on one scale.
-  function methods(row) {
-    const list = step().quantities, columns = list.map((q, i) => i).filter((i) => list[i].kind === "method" || list[i].kind === "advantage");
-    if (columns.length < 2) return;
-    const s = scale(columns, [prompt().responses[row]]);
-    make("h3", "part", `Response ${prompt().responses[row].sample} under each method, one scale from ${number(s && s.low)} to ${number(s && s.high)}`, cards);
-    for (const i of columns) {
-      const box = make("article", "token-card", null, cards), head = make("header", "", null, box);
-      make("b", "", list[i].kind === "method" ? list[i].symbol : "as trained", head);
-      make("span", "quiet", list[i].kind === "method" ? list[i].title.replace("advantage under ", "") : "", head);
-      make("span", "num", "mean " + number(prompt().responses[row].mean[i]), head);
-      tokens(box, row, i, s);
-    }
-  }
   function draw() {
     const q = indexOf(at.quantity), s = scale([q]);
     drawLegend(s, step().quantities[q]);
     cards.textContent = "";
     cards.classList.toggle("single", at.response >= 0);
-    if (at.response >= 0) { card(at.response, q, s); methods(at.response); }
-    else {
-      prompt().responses.forEach((r, row) => card(row, q, s));
-    }
+    if (at.response >= 0) card(at.response, q, s);
+    else prompt().responses.forEach((r, row) => card(row, q, s));
     select(at.row, at.token, false);
   }
 
@@ -246,11 +230,11 @@
       step().quantities.forEach((q, i) => {
         if (q.kind !== kind) return;
         const line = make("tr", idOf(q) === at.quantity ? "chosen" : "", null, part);
-        const head = make("th", kind === "method" ? "named" : "", name(q), line);
+        const head = make("th", "", name(q), line);
         head.scope = "row";
         head.title = q.title;
         make("td", "", number(valueOf(r, i, t)), line);
-        make("td", "about", kind === "method" ? q.title.replace(/^advantage under [^,]*,? ?/, "") : q.title, line);
+        make("td", "about", q.title, line);
         make("td", "equation", q.equation, line);
       });
       if (!part.children.length) continue;

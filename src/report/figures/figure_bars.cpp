@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "report/figures/figures.h"
+#include "report/study_figures.h"
 #include "report/summary.h"
 #include "report/svg/svg_chart.h"
 

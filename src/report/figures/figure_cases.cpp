@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "report/escape.h"
-#include "report/figures/figures.h"
+#include "report/study_figures.h"
 
 namespace ucas {
 

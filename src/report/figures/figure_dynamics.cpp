@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/metrics.h"
-#include "report/figures/figures.h"
 #include "report/page/curves.h"
+#include "report/study_figures.h"
 #include "report/svg/svg_chart.h"
 
 namespace ucas {

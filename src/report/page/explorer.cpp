@@ -1,4 +1,4 @@
-#include "report/page/explorer.h"
+#include "report/page/template.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,13 @@
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
 #include "report/escape.h"
-#include "report/page/template.h"
 
 namespace ucas {
 
 namespace {
 
 using TokenKind = TokenQuantity::Kind;
-constexpr size_t kMostTraceRows = 24, kMostMethods = 24, kNameBytes = 60;
+constexpr size_t kMostTraceRows = 24, kNameBytes = 60;
 
 struct Known {
   const char* name;  // of the trace row
@@ -84,7 +83,7 @@ TokenQuantity of_trace(const StepData::Signal& signal) {
 
 }  // namespace
 
-std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<const MethodAdvantages> methods) {
+std::vector<TokenQuantity> token_quantities(const StepData& data) {
   const Batch& b = data.batch;
   std::vector<TokenQuantity> all;
   auto signal = [&](const char* symbol, const char* title, const char* equation, std::vector<float> values) {
@@ -121,12 +120,6 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   update("r_t", "ratio of the new policy to the old", "Eq. 2", finite(data.ratio));
   update("clip", "1: the clip held the token, 2: the dual clip did", "Eq. 1",
          std::vector<float>(data.clipped.begin(), data.clipped.end()));
-  for (size_t i = 0; i < std::min(methods.size(), kMostMethods); ++i) {
-    const MethodAdvantages& m = methods[i];
-    std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kNameBytes);
-    all.push_back({visible_text(m.title, kNameBytes), str("advantage under ", visible_text(m.name, kNameBytes), preset),
-                   "", TokenKind::method, true, finite(m.advantage), means(data, m.advantage)});
-  }
   return all;
 }
 
@@ -135,8 +128,6 @@ namespace {
 constexpr size_t kMostSteps = 6, kMostPrompts = 8, kMostResponses = 32;  // of a run, of a step, of a prompt
 constexpr int64_t kMostTokens = 2048;                                    // of a response
 constexpr size_t kLongestPiece = 60, kLongestText = 4000;
-
-std::string dumped(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
 // Four significant digits: what the page shows.
 OrderedJson short_number(float value) {
@@ -159,14 +150,14 @@ OrderedJson short_numbers(std::span<const float> values) {
 std::string head_json(const StepData& data, const std::vector<TokenQuantity>& quantities) {
   OrderedJson rows = OrderedJson::array();
   for (const TokenQuantity& q : quantities) {
-    const char* kinds[] = {"signal", "trace", "advantage", "update", "method"};
+    const char* kinds[] = {"signal", "trace", "advantage", "update"};
     rows.push_back({{"symbol", q.symbol},
                     {"title", q.title},
                     {"equation", q.equation},
                     {"kind", kinds[static_cast<int>(q.kind)]},
                     {"token", q.per_token}});
   }
-  return str("\"step\":", data.step, ",\"quantities\":", dumped(rows));
+  return str("\"step\":", data.step, ",\"quantities\":", json_text(rows));
 }
 
 OrderedJson explorer_response(const StepData& data, const std::vector<TokenQuantity>& quantities, size_t i) {
@@ -210,7 +201,7 @@ std::string prompt_json(const StepData& data, const std::vector<TokenQuantity>& 
   for (size_t i = 0; i < std::min(static_cast<size_t>(group.count), kMostResponses); ++i) {
     json["responses"].push_back(explorer_response(data, quantities, static_cast<size_t>(group.first) + i));
   }
-  return dumped(json);
+  return json_text(json);
 }
 
 // Prompts that were answered right and wrong teach the most; in order of the file otherwise.
@@ -238,21 +229,12 @@ std::vector<int64_t> spread(const std::vector<int64_t>& steps) {
 // What came of the steps, in numbers.
 struct ExplorerCount {
   int64_t saved = 0, steps = 0, prompts = 0, of_prompts = 0;
-  std::vector<std::string> remarks;  // for people: files that do not fit together
 };
 
 // The step with as many prompts as `budget` bytes hold; "" where that is none.
 std::string explorer_step(const std::string& file, size_t budget, ExplorerCount& count) {
   const StepData data = read_step_data(file);
-  std::vector<MethodAdvantages> methods;
-  if (std::string beside = step_methods_file(file); exists(beside)) {
-    try {
-      methods = read_step_methods(beside, data, hash_of_file(file));
-    } catch (const Error& error) {
-      count.remarks.push_back(error.what());
-    }
-  }
-  const std::vector<TokenQuantity> quantities = token_quantities(data, methods);
+  const std::vector<TokenQuantity> quantities = token_quantities(data);
   std::vector<std::string> prompts;
   for (size_t g : chosen_prompts(data)) {
     std::string prompt = prompt_json(data, quantities, g);
@@ -278,8 +260,8 @@ ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
       const std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
       count.saved += std::ssize(steps);
-      files.emplace_back(str("{\"name\":", dumped(visible_text(run->name, 200)),
-                             ",\"title\":", dumped(visible_text(group.title, 200)), ",\"steps\":["),
+      files.emplace_back(str("{\"name\":", json_text(visible_text(run->name, 200)),
+                             ",\"title\":", json_text(visible_text(group.title, 200)), ",\"steps\":["),
                          std::vector<std::string>());
       for (int64_t step : spread(steps)) {
         files.back().second.push_back(path_join(path_join(run->path, "signals"), step_name(step) + ".jsonl"));
@@ -305,8 +287,7 @@ ExplorerPage explorer_page(const std::vector<RunGroup>& groups, size_t budget) {
                                      {"prompts", count.prompts},
                                      {"of_prompts", count.of_prompts},
                                      {"most_responses", kMostResponses},
-                                     {"most_tokens", kMostTokens},
-                                     {"remarks", count.remarks}});
+                                     {"most_tokens", kMostTokens}});
   return page;
 }
 

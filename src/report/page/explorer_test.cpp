@@ -1,4 +1,4 @@
-#include "report/page/explorer.h"
+#include "report/page/template.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include "base/text/json.h"
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
-#include "records/run/step_methods.h"
 #include "support/batches.h"
 #include "support/temporary_directory.h"
 
@@ -119,24 +118,9 @@ TEST_F(explorer, spreads_the_steps_it_shows_over_the_training) {
   EXPECT_NE(shown.html.find("6 of 11 saved steps"), std::string::npos) << shown.html;
 }
 
-TEST_F(explorer, sets_other_methods_beside_it_unless_the_step_has_changed_since) {
-  StepData data = two_prompts();
-  save(data);
-  std::vector<MethodAdvantages> methods = {{"other", "paper", "Other", {}, {1, 1, 1, 1, 2, 2, -2, -2}}};
-  write_file(step_methods_file(file(4)), step_methods_json(data, hash_of_text(read_file(file(4))), methods));
-  Json step = page()["runs"][0]["steps"][0];
-  size_t at = 0;
-  EXPECT_EQ(quantity(step, "Other", at)["kind"], "method");
-  EXPECT_EQ(step["prompts"][0]["responses"][1]["values"][at], -2);
-  data.advantage[0] = 7;
-  save(data);
-  EXPECT_NE(made().html.find("made from other step data"), std::string::npos);
-  EXPECT_TRUE(quantity(page()["runs"][0]["steps"][0], "Other", at).is_null());
-}
-
 TEST(token_quantities, the_sampler_is_named_only_where_it_differs_from_the_trainer) {
   auto has = [](const StepData& data) {
-    for (const TokenQuantity& q : token_quantities(data, {})) {
+    for (const TokenQuantity& q : token_quantities(data)) {
       if (q.symbol == "p/p_s") return true;
     }
     return false;

@@ -10,7 +10,6 @@
 #include "report/alarms.h"
 #include "report/escape.h"
 #include "report/page/curves.h"
-#include "report/page/explorer.h"
 #include "report/page/template.h"
 #include "report/study_figures.h"
 

@@ -7,11 +7,10 @@
 
 #include "base/str.h"
 #include "core/metrics.h"
-#include "report/benchmarks.h"
 #include "report/escape.h"
-#include "report/figures/figures.h"
+#include "report/signs.h"
+#include "report/study_figures.h"
 #include "report/svg/svg_chart.h"
-#include "report/trend.h"
 
 namespace ucas {
 
@@ -116,26 +115,13 @@ Cell column_head(const SummaryColumn& column) {
   return Cell(column.title).with(&Cell::about, column.help).with(&Cell::unit, unit);
 }
 
-std::string wide_table(const ResultTable& summary) {
-  Table table{.head = {""}, .kind = "summary wide-only"};
+std::string results_table(const ResultTable& summary) {
+  Table table{.head = {""}, .kind = "summary"};
   for (const SummaryColumn& column : summary.columns) table.head.push_back(column_head(column));
   for (const SummaryRow& row : summary.rows) {
     Table::Row line{name_cell(*row.group, row.group->seeds())};
     line.begins = !table.rows.empty();
     for (size_t c = 0; c < row.cells.size(); ++c)
-      line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
-    table.rows.push_back(std::move(line));
-  }
-  return render(table);
-}
-
-// The same turned round: a phone has room for a few models, not for nine numbers.
-std::string narrow_table(const ResultTable& summary) {
-  Table table{.head = {""}, .kind = "summary narrow-only"};
-  for (const SummaryRow& row : summary.rows) table.head.push_back(name_cell(*row.group));
-  for (size_t c = 0; c < summary.columns.size(); ++c) {
-    Table::Row line{column_head(summary.columns[c])};
-    for (const SummaryRow& row : summary.rows)
       line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
     table.rows.push_back(std::move(line));
   }
@@ -168,8 +154,7 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"words",
        all == 0 ? "" : str(significant, " of ", all, all == 1 ? " difference is" : " differences are", " significant")},
       {"open", all <= kMostFindings},
-      {"table", wide_table(summary)},
-      {"narrow", narrow_table(summary)},
+      {"table", results_table(summary)},
       {"benchmarks", benchmarks},
       {"note", note}};
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -41,7 +42,7 @@ stache::data converted(const OrderedJson& value) {
     const auto& text = value.get_ref<const std::string&>();
     return text.empty() ? stache::data(false) : stache::data(text);
   }
-  if (value.is_number()) return stache::data(value.dump());
+  if (value.is_number()) return stache::data(json_text(value));
   return stache::data(value.is_boolean() && value.get<bool>());
 }
 

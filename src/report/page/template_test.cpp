@@ -52,7 +52,7 @@ TEST(page_template, a_table_holds_text_as_text_and_an_absent_part_of_a_cell_is_n
 // Markup that a template takes as it is: each was made of text by model_text, svg_for_page, script_json or a template.
 TEST(page_template, only_these_values_are_taken_as_markup) {
   const std::string known =
-      " style main token_data script content table narrow validation benchmarks made svg html flow "
+      " style main token_data script content table validation benchmarks made svg html flow "
       "problem answer "
       "read "
       "response prompt differing all ";

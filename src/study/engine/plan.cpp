@@ -10,6 +10,7 @@
 #include "config/config_file.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
+#include "results/table.h"
 #include "study/engine/text_tasks.h"
 #include "verify/registry.h"
 
@@ -98,7 +99,8 @@ void StudyPlan::add_base_rows(const EvaluationPlan& further) {
       base_rows_.push_back(
           {"base, " + stem, str(starts_[i].path, "-", stem), str(starts_[i].view, "-", stem), i, further});
       EvaluationPlan& evaluation = base_rows_.back().evaluation;
-      evaluation.prompt_template = evaluation.model.prompt_template = name;
+      evaluation.prompt_template = name;
+      evaluation.typed.prompt_template = name;
       evaluation.name = name_of(evaluation);
     }
   }
@@ -245,12 +247,13 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     plan.data_directory = c.data;
     plan.limit = c.base.test_limit;
     // As trained, whatever the suite says of other models.
-    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
-    plan.model.extract = said(train.reward.extract);
+    plan.prompt_template = train.data.prompt_template;
+    plan.typed.prompt_template = plan.prompt_template;
+    plan.typed.extract = said(train.reward.extract);
     plan.examples = train.data.examples;
     plan.grader = train.reward.grader;
     plan.graders = parse_graders(train.reward.graders, "reward.graders");
-    plan.model.max_tokens = c.evaluate.max_tokens;
+    plan.typed.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
   plan.name = name_of(plan);
@@ -272,9 +275,42 @@ std::string StudyPlan::as_graded(const EvaluationPlan& plan) const {
 // In the pool: by everything that decides the result.
 std::string StudyPlan::name_of(const EvaluationPlan& plan) const {
   const std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n",
-                                   plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit,
+                                   plan.typed.extract ? static_cast<int>(*plan.typed.extract) + 1 : 0, "\n", plan.limit,
                                    "\n", test_hash_, as_graded(plan));
   return str(config().eval_name(), "-", hash_of_text(settings).substr(0, 8));
+}
+
+namespace {
+
+std::string state_of(const StudyTask& task) {
+  if (exists(path_join(task.path, str("eval/", task.evaluation.name, ".json")))) return "done";
+  if (exists(path_join(task.path, "done"))) return "trained, to be evaluated";
+  return exists(path_join(task.path, "steps.jsonl")) ? "begun" : "to do";
+}
+
+}  // namespace
+
+std::string check_study(const StudyPlan& plan) {
+  const StudyConfig& c = plan.config();
+  std::string text = str("study ", plan.study().name, ": ", c.title, " (", join(c.kind, ", "), ")\n");
+  for (const StudyStart& start : plan.starts()) {
+    const bool there = exists(path_join(start.model, "config.json"));
+    text += str("base ", start.model, there ? "" : ", to be made", "\n");
+  }
+  std::set<std::string> seen;
+  int64_t todo = 0;
+  Table table{.align = "l"};
+  for (const StudyTask& task : plan.tasks()) {
+    const TrainConfig& t = task.train;
+    const bool first = seen.insert(task.path).second;
+    const std::string state = first ? state_of(task) : "the run of a row above";
+    const std::string length = t.train.steps > 0 ? many(t.train.steps, "step") : many(t.train.epochs, "epoch");
+    table.add({task.id, task.title, str(length, " of ", t.gen_batch(), " x ", t.rollout.n), task.path, state});
+    todo += first && state != "done";
+  }
+  return str(text, "\n", table.text(), "\n", seen.size(), " runs, ", todo, " to do, with ",
+             many(plan.threads(), "thread"), "\nresults ", path_join(c.out, "results.md"),
+             "\nEvery config was read; nothing was started.\n");
 }
 
 }  // namespace ucas

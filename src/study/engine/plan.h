@@ -81,4 +81,10 @@ class StudyPlan {
 // Its runs and their states; nothing is started or written.
 std::string check_study(const StudyPlan& plan);
 
+// Runs a study: base, every run over every seed (in a pool that studies share), evaluation, tables, figures, report.
+// `words`: what `ucas study` was called with, for the table. Returns an exit code.
+int run_study(Study study, const Words& words);
+// One run alone, `id` = ROW/SEED or base-SEED.
+int run_one_of(Study study, const Words& words, const std::string& id);
+
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "study/engine/runner.h"
+#include "study/engine/plan.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,6 @@
 #include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "report/report.h"
-#include "study/engine/plan.h"
 #include "study/engine/text_tasks.h"
 #include "study/table.h"
 #include "study/view.h"
@@ -196,7 +195,7 @@ class StudyRunner {
   static std::string label_json(const std::string& row, const std::string& base, int64_t seed) {
     OrderedJson json = {{"row", row}, {"base", base}};
     if (seed >= 0) json["seed"] = seed;
-    return json.dump() + "\n";
+    return json_text(json) + "\n";
   }
 
   void write_results() const {

@@ -11,7 +11,7 @@
 #include "data/tasks/register_chains.h"
 #include "evaluate/engine/evaluation.h"
 #include "progress/train_progress.h"
-#include "records/eval_config.h"
+#include "records/evaluation.h"
 
 namespace ucas {
 
@@ -34,7 +34,7 @@ struct EmbeddedBase {
 
 // Both say what they reuse.
 void make_embedded_task(const EmbeddedBase& base);
-void make_embedded_model(const EmbeddedBase& base, ProgressMode progress = ProgressMode::automatic);
+void make_embedded_model(const EmbeddedBase& base, ProgressMode progress = ProgressMode::plain);
 // RUN/env.json of the untrained base, so that its evaluation is a row of reports.
 void write_base_environment(const std::string& run, const EmbeddedBase& base);
 
@@ -45,7 +45,7 @@ struct TrainedRun {
   std::string checkpoint;
   int64_t step = 0;
 };
-TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressMode progress = ProgressMode::automatic);
+TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressMode progress = ProgressMode::plain);
 
 // On the embedded task's held-out problems; its template and limits replace those of `config`.
 EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config);

@@ -34,7 +34,7 @@ std::string demonstrations(const StudyBase& base) {
       OrderedJson row;
       row["prompt"] = example.text;
       row["response"] = example.worked;
-      text += row.dump() + "\n";
+      text += json_text(row) + "\n";
     }
   }
   return text;
@@ -97,7 +97,7 @@ void warm_up_base(const StudyBase& base, const std::string& home, const std::str
   sft.data = {path_join(home, kDemonstrations)};
   sft.steps = {base.warm_up};
   sft.batch_size = 16;
-  run_sft(*weights, tokenizer, sft, model, *make_train_observer(ProgressMode::automatic));
+  run_sft(*weights, tokenizer, sft, model, *make_train_observer(ProgressMode::plain));
 }
 
 }  // namespace ucas

@@ -283,7 +283,7 @@ Value value_of(const OrderedJson& json, char origin, Meter& meter) {
   if (json.is_null()) return None{};
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX})
-    fail("the number ", json.dump(), " is too large");
+    fail("the number ", json_text(json), " is too large");
   if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return text_value(MarkedText(json.get_ref<const std::string&>(), origin), meter);

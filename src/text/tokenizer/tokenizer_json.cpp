@@ -126,8 +126,8 @@ class Reader : public nlohmann::json_sax<Json> {
     return stack_.size() == 3 && path_[0] == "model" && path_[1] == name && stack_[1]->is_object();
   }
   bool scalar(Json&& value) {
-    if (place_ == Place::vocab) bad_id(str("not an integer: ", printable(value.dump(), 40)));
-    if (place_ != Place::document) bad_merge(value.dump());
+    if (place_ == Place::vocab) bad_id(str("not an integer: ", printable(json_text(value), 40)));
+    if (place_ != Place::document) bad_merge(json_text(value));
     add(std::move(value));
     return true;
   }

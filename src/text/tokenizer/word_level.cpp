@@ -71,8 +71,8 @@ void write_word_level_tokenizer(const std::string& directory, std::span<const st
                         {"eos_token", eos},
                         {"pad_token", pad}};
   make_directories(directory);
-  write_file(path_join(directory, "tokenizer.json"), file.dump(1) + "\n");
-  write_file(path_join(directory, "tokenizer_config.json"), config.dump(1) + "\n");
+  write_file(path_join(directory, "tokenizer.json"), json_text(file, 1) + "\n");
+  write_file(path_join(directory, "tokenizer_config.json"), json_text(config, 1) + "\n");
 }
 
 WordLevel::WordLevel(const std::vector<std::pair<std::string, int32_t>>& words, std::optional<int32_t> unknown)

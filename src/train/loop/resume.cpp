@@ -10,8 +10,8 @@
 #include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "records/run/environment.h"
 #include "records/run/manifest.h"
+#include "records/run/run_directory.h"
 #include "train/state/fingerprint.h"
 
 namespace ucas {

@@ -17,7 +17,7 @@
 #include "hf/peft.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
-#include "records/run/environment.h"
+#include "records/run/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/shared_rollout.h"
 #include "sharding/agreement.h"

@@ -40,21 +40,6 @@ std::string transcript_of(const Response& o, const Batch& batch, const Tokenizer
   return text + response_text(tokenizer, own.subspan(next));
 }
 
-// One response of the step for the dashboard: of the first prompt, another one each step.
-TrainSample sample_of(const Collected& made, const TrainingSet& data, int64_t step) {
-  const Group& group = made.batch.groups[0];
-  const int64_t index = group.first + step % group.count;
-  const Response& o = made.batch.responses[index];
-  return {.step = step,
-          .question = data.problems[group.problem].text,
-          .response = made.text[index],
-          .verdict = name_of(o.verdict.kind),
-          .answer = o.verdict.answer,
-          .reward = o.reward,
-          .tokens = o.length,
-          .finished = o.finished};
-}
-
 // Rows of the first groups, the first responses of each, as JSON lines: RUN/rollouts/step-0000012.jsonl.
 std::string response_rows(const Collected& made, const Training& t, std::span<const float> advantage, int64_t step) {
   const Batch& batch = made.batch;
@@ -185,7 +170,6 @@ void StepRecord::collected(const Collected& made) {
     count_warning(Warning::empty_step);
     return;
   }
-  sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();
   if (keeps_tokens()) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
 }
@@ -249,7 +233,7 @@ void StepRecord::write() {
     }
   }
   t_.run.append_step(metrics.json());
-  observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
+  observer_.step(context.step, metrics.values());
 }
 
 void warn_of_unreadable(const Training& t, const CollectStats& stats) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -81,7 +80,6 @@ class StepRecord {
   const Work work_;
   const int64_t moved_;  // bytes between ranks before this step
   double began_;
-  std::optional<TrainSample> sample_;
 };
 
 // Messages of a training step: unparseable answers, and the share of the machine's peak that it used.

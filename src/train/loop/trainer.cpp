@@ -39,10 +39,10 @@ class WatchedTraining final : public TrainObserver {
     set_phase(str("step ", step_ + 1, ", ", what));
     observer_.phase(what, detail);
   }
-  void step(int64_t step, StepRow metrics, const TrainSample* sample) override {
+  void step(int64_t step, StepRow metrics) override {
     step_ = step;
     progressed();
-    observer_.step(step, metrics, sample);
+    observer_.step(step, metrics);
   }
   void end() override { observer_.end(); }
 

@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "config/prompt_choice.h"
 #include "core/metrics.h"
 #include "data/prompts/templates.h"
@@ -154,7 +155,7 @@ std::string log_line(const SftStep& s) {
   json[metric::sft_grad_norm.key] = s.grad_norm;
   json[metric::sft_tokens.key] = s.tokens;
   json["applied"] = s.applied;
-  return json.dump();
+  return json_text(json);
 }
 
 std::vector<SftPhase> read_phases(const SftConfig& config, const Tokenizer& tokenizer, int32_t eos) {
@@ -281,7 +282,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
       model, phases, config,
       [&](const SftStep& s) {
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
-        observer.step(s.step, shown(s), nullptr);
+        observer.step(s.step, shown(s));
       },
       run ? &*run : nullptr, [&](int64_t done) { observer.begin({"sft", out, done, planned, 0, 0, true}); });
   save_model(model, partial.path(), tokenizer.directory());

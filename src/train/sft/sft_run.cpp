@@ -10,6 +10,7 @@
 #include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "base/text/json_object.h"
 #include "kernels/lm_head.h"
 #include "records/run/manifest.h"
@@ -56,7 +57,7 @@ std::string state_json(const SftProgress& progress, const std::string& fingerpri
                       {"recent", std::vector<double>(progress.recent.begin(), progress.recent.end())},
                       {"skipped", progress.skipped.state()},
                       {"fingerprint", fingerprint}};
-  return json.dump(1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 SftProgress parse_state(const std::string& text, const FoundCheckpoint& found) {

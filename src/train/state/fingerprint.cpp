@@ -16,7 +16,7 @@
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "model/stored.h"
-#include "records/asked.h"
+#include "records/evaluation.h"
 #include "rollout/policy.h"
 
 namespace ucas {

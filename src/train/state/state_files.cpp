@@ -193,7 +193,7 @@ void write_part(const std::string& state_folder, const StatePart& part, const Ra
   if (part.optimizer == nullptr || (ranks != nullptr && !ranks->leads())) return;
   OrderedJson counter;
   counter["steps"] = part.optimizer->steps();
-  write_file(counter_of(state_folder, part.name), counter.dump() + "\n");
+  write_file(counter_of(state_folder, part.name), json_text(counter) + "\n");
 }
 
 int64_t read_counter(const std::string& path) {

@@ -37,7 +37,7 @@ std::string TrainState::json() const {
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
   if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}};
-  return state.dump(1) + "\n";
+  return json_text(state, 1) + "\n";
 }
 
 TrainState TrainState::parse(const std::string& text, const std::string& file, int64_t step) {

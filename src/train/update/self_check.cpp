@@ -171,7 +171,9 @@ std::unique_ptr<Model> model_to_check(at::Device device, const ModelConfig* own)
 }
 
 std::vector<GpuFinding> check_model(Model& reference, Model& tested) {
-  const Packed packed = sequences({1, 37, 90, 1050}, tested.config().vocab_size);
+  Packed packed = sequences({1, 37, 90, 1050}, tested.config().vocab_size);
+  const std::vector<int32_t> more(packed.token.end() - 50, packed.token.end());
+  for (const size_t length : {20, 50}) packed.append(std::span(more).first(length), {}, /*goes_on_from=*/2);
   return {{"forward", apart(logits_of(tested, packed), logits_of(reference, packed)), kOfLogits},
           {"backward", apart(gradients_of(tested, packed), gradients_of(reference, packed)), kOfGradients},
           {"decoding", decoding_apart(reference, tested), kOfLogits},

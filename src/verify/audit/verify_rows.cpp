@@ -9,6 +9,7 @@
 #include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "data/code_problems.h"
 #include "data/problems.h"
 #include "verify/audit/explain.h"
@@ -69,7 +70,7 @@ VerifyRow read_prediction(const JsonRow& line) {
   const Json& value = line.value;
   row.id = first_key(line, {"id"}).empty() ? str(line.line)
            : value.at("id").is_string()    ? value.at("id").get<std::string>()
-                                           : value.at("id").dump();
+                                           : json_text(value.at("id"));
   auto prediction = value.find("prediction");
   if (prediction == value.end()) prediction = value.find("response");
   if (prediction == value.end()) {
@@ -189,7 +190,7 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
     if (scores) line["score"] = verdicts[i].score;
     if (!explained.empty()) line["explanation"] = to_lines(explain(explained[i], Extract::strict));
     // An answer may be cut inside a character; broken bytes become U+FFFD.
-    text += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    text += json_text(line) + "\n";
   }
   write_output(path, text);
 }

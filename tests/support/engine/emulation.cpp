@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <optional>
@@ -21,45 +22,45 @@ namespace {
 
 using Heads = Emulation::Heads;
 
-// Attention in plain operations, sequence by sequence.
+// Attention in plain operations, sequence by sequence. The last row sees the last key.
 at::Tensor plain_attention(const BlockShape& s, const Heads& heads, int64_t window) {
   const auto of = [&](const at::Tensor& x) {
     return x.to(at::kFloat).transpose(0, 1).repeat_interleave(s.H / x.size(1), 0).unsqueeze(0);
   };
-  const int64_t T = heads[0].size(0);
+  const int64_t T = heads[0].size(0), before = heads[1].size(0) - T;
   std::optional<at::Tensor> mask;
-  if (window > 0) {
-    const at::Tensor ones = at::ones({T, T}, at::kBool);
-    mask = ones.tril().logical_and(ones.triu(1 - window));
+  if (window > 0 || before > 0) {
+    mask = at::ones({T, before + T}, at::kBool).tril(before);
+    if (window > 0) mask = mask->logical_and(at::ones_like(*mask).triu(before + 1 - window));
   }
   const at::Tensor o =
       at::scaled_dot_product_attention(of(heads[0]), of(heads[1]), of(heads[2]), mask, 0.0, /*is_causal=*/!mask);
   return o.squeeze(0).transpose(0, 1).reshape({T, s.query});
 }
 
+// Of each sequence its rows and the keys that it sees.
 template <class Visit>
-void each_sequence(const std::vector<int64_t>& begin, Visit visit) {
-  for (size_t i = 0; i + 1 < begin.size(); ++i) visit(begin[i], begin[i + 1] - begin[i]);
+void each_sequence(const GpuRows& rows, const Heads& heads, Visit visit) {
+  for (size_t i = 0; i + 1 < rows.begin.size(); ++i) {
+    const int64_t first = rows.begin[i], count = rows.begin[i + 1] - first;
+    const int64_t key = rows.begin_keys[i], keys = rows.begin_keys[i + 1] - key;
+    visit(first, count,
+          Heads{heads[0].narrow(0, first, count), heads[1].narrow(0, key, keys), heads[2].narrow(0, key, keys)});
+  }
 }
 
-Heads narrowed(const Heads& heads, int64_t first, int64_t count) {
-  return {heads[0].narrow(0, first, count), heads[1].narrow(0, first, count), heads[2].narrow(0, first, count)};
-}
-
-at::Tensor plain_attention_of_rows(const BlockShape& s, const std::vector<int64_t>& begin, int64_t window,
-                                   const Heads& heads) {
+at::Tensor plain_attention_of_rows(const BlockShape& s, const GpuRows& rows, int64_t window, const Heads& heads) {
   std::vector<at::Tensor> parts;
-  each_sequence(begin, [&](int64_t first, int64_t count) {
-    parts.push_back(plain_attention(s, narrowed(heads, first, count), window).to(at::kBFloat16));
+  each_sequence(rows, heads, [&](int64_t, int64_t, const Heads& of) {
+    parts.push_back(plain_attention(s, of, window).to(at::kBFloat16));
   });
   return at::cat(parts);
 }
 
-Heads plain_attention_backward(const BlockShape& s, const std::vector<int64_t>& begin, int64_t window,
-                               const Heads& heads, const at::Tensor& d_attended) {
+Heads plain_attention_backward(const BlockShape& s, const GpuRows& rows, int64_t window, const Heads& heads,
+                               const at::Tensor& d_attended) {
   std::array<std::vector<at::Tensor>, 3> parts;
-  each_sequence(begin, [&](int64_t first, int64_t count) {
-    Heads leaves = narrowed(heads, first, count);
+  each_sequence(rows, heads, [&](int64_t first, int64_t count, Heads leaves) {
     const at::AutoGradMode with_gradients(true);
     for (at::Tensor& leaf : leaves) leaf = leaf.detach().to(at::kFloat).requires_grad_(true);
     plain_attention(s, leaves, window).backward(d_attended.narrow(0, first, count).to(at::kFloat));

@@ -53,11 +53,10 @@ class RecordingObserver final : public TrainObserver {
  public:
   void begin(const TrainStart&) override { told.push_back("begin"); }
   void phase(const std::string& what, const std::string&) override { told.push_back(what); }
-  void step(int64_t step, StepRow metrics, const TrainSample* sample) override;
+  void step(int64_t step, StepRow metrics) override;
   void end() override { told.push_back("end"); }
   std::vector<std::string> told;
   std::vector<std::vector<std::pair<std::string, double>>> rows;
-  int64_t samples = 0;
 };
 
 }  // namespace ucas::testing

@@ -1,10 +1,12 @@
 #include "model/backend/gpu/gpu_block.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_embedding_bag_forward_only.h>
 #include <ATen/ops/_flash_attention_backward.h>
 #include <ATen/ops/_flash_attention_forward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
 
 #include <algorithm>
 #include <array>
@@ -21,12 +23,22 @@ namespace {
 Bf16* bf16_data(const at::Tensor& x) { return x.defined() ? data<Bf16>(x) : nullptr; }
 float* f32_data(const at::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 
-// q, k and v as [P, heads, d] inside the rows of qkv.
-std::array<at::Tensor, 3> heads_of(const BlockShape& s, const at::Tensor& qkv) {
-  const auto part = [&](int64_t first, int64_t heads) {
-    return qkv.narrow(1, first, heads * s.d).view({qkv.size(0), heads, s.d});
+// q, k and v as [.., heads, d] inside the rows of qkv; k and v as sequences see them.
+std::array<at::Tensor, 3> heads_of(const BlockShape& s, const GpuRows& rows, const at::Tensor& qkv) {
+  at::Tensor kv = qkv.narrow(1, s.query, 2 * s.key);
+  if (rows.key_row.defined()) kv = kv.index_select(0, rows.key_row);
+  const auto part = [&](const at::Tensor& of, int64_t first, int64_t heads) {
+    return of.narrow(1, first, heads * s.d).view({of.size(0), heads, s.d});
   };
-  return {part(0, s.H), part(s.query, s.K), part(s.query + s.key, s.K)};
+  return {part(qkv, 0, s.H), part(kv, 0, s.K), part(kv, s.key, s.K)};
+}
+
+// The gradient of each row's keys or values, of that of what sequences saw: a sum in f32, in their order.
+at::Tensor sum_seen(const GpuRows& rows, const at::Tensor& d_seen) {
+  if (!rows.key_row.defined()) return d_seen;
+  return std::get<0>(at::_embedding_bag_forward_only(d_seen.flatten(1), rows.seen, rows.first_seen,
+                                                     /*scale_grad_by_freq=*/false, /*mode=*/0, /*sparse=*/false,
+                                                     /*per_sample_weights=*/{}, /*include_last_offset=*/true));
 }
 
 double scale_of(const BlockShape& s) { return 1.0 / std::sqrt(static_cast<double>(s.d)); }
@@ -65,10 +77,37 @@ GpuRows::GpuRows(const Packed& packed, at::Device device)
     positions.push_back(static_cast<int32_t>(i - rows));
   }
   if (padded > rows) begin.push_back(padded);
-  for (size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
+  for (size_t i = 0; i + 1 < begin.size(); ++i) most_rows = std::max(most_rows, begin[i + 1] - begin[i]);
   token = on_device(tokens, device);
   position = on_device(positions, device);
-  cumulative = on_device(std::vector<int32_t>(begin.begin(), begin.end()), device);
+  cumulative = cumulative_keys = on_device(std::vector<int32_t>(begin.begin(), begin.end()), device);
+  begin_keys = begin;
+  longest = most_rows;
+  if (std::ranges::any_of(packed.after, [](int64_t from) { return from >= 0; })) share(packed, device);
+}
+
+void GpuRows::share(const Packed& packed, at::Device device) {
+  std::vector<int32_t> keys, first(padded + 1), places;
+  begin_keys = {0};
+  const auto see = [&](int64_t sequence) {
+    for (int64_t row = begin[sequence]; row < begin[sequence + 1]; ++row) keys.push_back(static_cast<int32_t>(row));
+  };
+  for (int64_t s = 0; s + 1 < static_cast<int64_t>(begin.size()); ++s) {
+    const int64_t before = s < packed.sequences() ? packed.prefix_of(s) : -1;
+    if (before >= 0) see(before);
+    see(s);
+    begin_keys.push_back(static_cast<int64_t>(keys.size()));
+    longest = std::max(longest, begin_keys[s + 1] - begin_keys[s]);
+  }
+  for (const int32_t row : keys) ++first[row + 1];
+  for (int64_t row = 0; row < padded; ++row) first[row + 1] += first[row];
+  places.resize(keys.size());
+  std::vector<int32_t> next = first;
+  for (size_t key = 0; key < keys.size(); ++key) places[next[keys[key]]++] = static_cast<int32_t>(key);
+  cumulative_keys = on_device(std::vector<int32_t>(begin_keys.begin(), begin_keys.end()), device);
+  key_row = on_device(keys, device);
+  seen = on_device(places, device);
+  first_seen = on_device(first, device);
 }
 
 void GpuRope::reach(int64_t position) {
@@ -131,13 +170,14 @@ void GpuBlock::project(const Layer& layer, const at::Tensor& h, Activations& a, 
 }
 
 void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const {
-  const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
+  const std::array<at::Tensor, 3> heads = heads_of(s_, rows, a.qkv);
   if (kernels_.device.is_cpu()) {
-    a.attended = emulation().attend(s_, rows.begin, window, heads);
+    a.attended = emulation().attend(s_, rows, window, heads);
     return;
   }
+  // Where a sequence has more keys than rows, its last row sees the last key: the ones before are what it goes on from.
   const auto [out, softmax, seed, offset, mask] = at::_flash_attention_forward(
-      heads[0], heads[1], heads[2], rows.cumulative, rows.cumulative, rows.longest, rows.longest, 0.0,
+      heads[0], heads[1], heads[2], rows.cumulative, rows.cumulative_keys, rows.most_rows, rows.longest, 0.0,
       /*is_causal=*/true, /*return_debug_mask=*/false, scale_of(s_), window_left(window), window_right(window));
   a.attended = out.view({P_, s_.query});
   a.softmax = softmax;
@@ -145,16 +185,22 @@ void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const
 
 std::array<at::Tensor, 3> GpuBlock::attend_backward(const GpuRows& rows, int64_t window, const Activations& a,
                                                     const at::Tensor& d_attended) const {
-  const std::array<at::Tensor, 3> heads = heads_of(s_, a.qkv);
-  if (kernels_.device.is_cpu()) return emulation().attend_backward(s_, rows.begin, window, heads, d_attended);
+  const std::array<at::Tensor, 3> heads = heads_of(s_, rows, a.qkv);
+  const auto of_rows = [&](const at::Tensor& d_q, const at::Tensor& d_k, const at::Tensor& d_v) {
+    return std::array<at::Tensor, 3>{d_q, sum_seen(rows, d_k), sum_seen(rows, d_v)};
+  };
+  if (kernels_.device.is_cpu()) {
+    const auto [d_q, d_k, d_v] = emulation().attend_backward(s_, rows, window, heads, d_attended);
+    return of_rows(d_q, d_k, d_v);
+  }
   const auto per_head = [&](const at::Tensor& x) { return x.view({P_, s_.H, s_.d}); };
   const at::Tensor state = at::empty({2}, rows.token.options().dtype(at::kUInt64)),
                    unused = at::empty({}, state.options());
   const auto [d_q, d_k, d_v] = at::_flash_attention_backward(
       per_head(d_attended), heads[0], heads[1], heads[2], per_head(a.attended), a.softmax, rows.cumulative,
-      rows.cumulative, rows.longest, rows.longest, 0.0, /*is_causal=*/true, state, unused, scale_of(s_),
+      rows.cumulative_keys, rows.most_rows, rows.longest, 0.0, /*is_causal=*/true, state, unused, scale_of(s_),
       window_left(window), window_right(window));
-  return {d_q, d_k, d_v};
+  return of_rows(d_q, d_k, d_v);
 }
 
 at::Tensor GpuBlock::activation(const Activations& a) const {

@@ -25,27 +25,34 @@ struct Kernels {
 };
 Kernels kernels_of(at::Device device);
 
+// Sequences end to end, padded.
+struct GpuRows {
+  GpuRows(const Packed& packed, at::Device device);
+  int64_t rows = 0, padded = 0, most_rows = 0, longest = 0;  // of a sequence's own; with what it goes on from
+  std::vector<int64_t> begin, begin_keys;  // padding is the last sequence, if there is any; keys: with those before
+  at::Tensor token, position;              // [P] int32
+  at::Tensor cumulative, cumulative_keys;  // [sequences + 1] int32, the same where no sequence goes on from another
+  // Where one does: the rows whose keys each sequence sees, its own last, and where the key of each row lies among
+  // them, [P + 1] offsets into `seen`. int32.
+  at::Tensor key_row, seen, first_seen;
+
+ private:
+  void share(const Packed& packed, at::Device device);
+};
+
 // What tests put in the place of a device (tests/support/engine/emulation.h): tensors of the CPU run by this table, and
 // attention over whole sequences by these. Empty in the program.
 struct Emulation {
   using Heads = std::array<at::Tensor, 3>;  // q, k, v, or their gradients
   const gpu::Table* table = nullptr;
-  at::Tensor (*attend)(const BlockShape&, const std::vector<int64_t>& begin, int64_t window, const Heads&) = nullptr;
-  Heads (*attend_backward)(const BlockShape&, const std::vector<int64_t>& begin, int64_t window, const Heads&,
+  at::Tensor (*attend)(const BlockShape&, const GpuRows&, int64_t window, const Heads&) = nullptr;
+  Heads (*attend_backward)(const BlockShape&, const GpuRows&, int64_t window, const Heads&,
                            const at::Tensor& d_attended) = nullptr;
 };
 Emulation& emulation();
 
 // A tensor of a device from numbers of the host.
 at::Tensor on_device(std::span<const int32_t> values, at::Device device);
-
-// Sequences end to end, padded.
-struct GpuRows {
-  GpuRows(const Packed& packed, at::Device device);
-  int64_t rows = 0, padded = 0, longest = 0;
-  std::vector<int64_t> begin;              // padding is the last sequence, if there is any
-  at::Tensor token, position, cumulative;  // [P], [P], [sequences + 1], int32
-};
 
 // Cosines and sines where the kernels read them.
 class GpuRope {

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +99,102 @@ TEST(gpu_model, gradients_keep_their_bits_whatever_is_made_again) {
       }
     }
   }
+}
+
+// Three prompts with responses each, laid whole and with each prompt once. Where the rows of `once` lie in `whole`, the
+// prompt's in its first copy; those of responses alone count.
+struct Prompts {
+  Packed whole, once;
+  std::vector<int64_t> where;
+  std::vector<float> counts;
+};
+Prompts prompts_with_responses(int64_t vocab) {
+  Prompts p;
+  Rng rng(17, 0);
+  const auto note = [&](int64_t first, int64_t rows, float counts) {
+    for (int64_t i = 0; i < rows; ++i) p.where.push_back(first + i);
+    p.counts.insert(p.counts.end(), rows, counts);
+  };
+  const auto random = [&](int64_t length) {
+    std::vector<int32_t> tokens;
+    for (int64_t i = 0; i < length; ++i) tokens.push_back(static_cast<int32_t>(rng.below(vocab)));
+    return tokens;
+  };
+  for (const int64_t length : {1, 13, 40}) {
+    const std::vector<int32_t> prompt = random(length);
+    const int64_t from = p.once.append(prompt);
+    note(static_cast<int64_t>(p.whole.token.size()), length, 0);
+    for (const int64_t own : {1, 9, 30}) {
+      const std::vector<int32_t> response = random(own);
+      p.once.append(response, {}, from);
+      p.whole.append(prompt, response);
+      note(static_cast<int64_t>(p.whole.token.size()) - own, own, 1);
+    }
+  }
+  return p;
+}
+
+// Of a random loss over the rows of responses.
+std::vector<at::Tensor> gradients_of_rows(Model& model, const Prompts& p, bool once) {
+  at::Tensor hidden = model.hidden(once ? p.once : p.whole);
+  if (!once) hidden = hidden.index_select(0, at::tensor(p.where, at::kLong).to(hidden.device()));
+  at::Tensor weight = at::empty(hidden.sizes(), at::kFloat);
+  Rng rng(19, 0);
+  for (int64_t i = 0; i < weight.numel(); ++i) {
+    weight.data_ptr<float>()[i] = p.counts[i / weight.size(1)] * static_cast<float>(rng.normal());
+  }
+  (hidden * weight.to(hidden.device())).sum().backward();
+  std::vector<at::Tensor> gradients = {hidden.detach().cpu()};
+  for (const NamedTensor& parameter : model.trainable()) {
+    if (parameter.tensor.grad().defined()) gradients.push_back(parameter.tensor.grad().cpu().clone());
+    parameter.tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+TEST(gpu_model, prompts_computed_once_give_hidden_states_and_gradients_that_are_as_near_to_f32) {
+  for (const char* name : {"gqa_tied", "qwen3", "qwen2_window"}) {
+    const auto f32 = load_model(golden(name), at::kCPU, {});
+    const Prompts p = prompts_with_responses(f32->config().vocab_size);
+    const std::vector<at::Tensor> want = gradients_of_rows(*f32, p, false);
+    for (const GpuView& view : views_of(name, {.dtype = Dtype::bf16})) {
+      ASSERT_TRUE(view.model->shares_prefixes());
+      const std::vector<at::Tensor> whole = gradients_of_rows(*view.model, p, false);
+      const std::vector<at::Tensor> once = gradients_of_rows(*view.model, p, true);
+      ASSERT_EQ(once.size(), want.size());
+      double worst = 0, of_whole = 0;
+      for (size_t i = 0; i < want.size(); ++i) {
+        EXPECT_LE(apart(once[i], want[i]), 1.2 * apart(whole[i], want[i]) + 1e-3)
+            << name << " " << view.name << " " << i;
+        worst = std::max(worst, apart(once[i], want[i]));
+        of_whole = std::max(of_whole, apart(whole[i], want[i]));
+      }
+      std::printf("%-14s %-6s from f32, largest of a tensor: %.4f with prompts once, %.4f whole\n", name, view.name,
+                  worst, of_whole);
+      if (view.model->device().is_cpu()) {
+        const std::vector<at::Tensor> again = gradients_of_rows(*view.model, p, true);
+        for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(once[i].equal(again[i])) << i;
+      }
+    }
+  }
+}
+
+TEST(gpu_model, rows_of_a_prompt_know_who_sees_their_keys) {
+  Packed packed;
+  const std::vector<int32_t> prompt = {5, 6}, first = {7}, second = {8, 9};
+  packed.append(prompt);
+  packed.append(first, {}, 0);
+  packed.append(second, {}, 0);
+  const GpuRows rows(packed, at::kCPU);
+  EXPECT_EQ(rows.most_rows, 11) << "of padding";
+  EXPECT_EQ(rows.begin, (std::vector<int64_t>{0, 2, 3, 5, 16}));
+  EXPECT_EQ(rows.begin_keys, (std::vector<int64_t>{0, 2, 5, 9, 20}));
+  const auto first_of = [](const at::Tensor& x, int64_t n) {
+    return std::vector<int32_t>(x.const_data_ptr<int32_t>(), x.const_data_ptr<int32_t>() + n);
+  };
+  EXPECT_EQ(first_of(rows.key_row, 10), (std::vector<int32_t>{0, 1, 0, 1, 2, 0, 1, 3, 4, 5}));
+  EXPECT_EQ(first_of(rows.first_seen, 7), (std::vector<int32_t>{0, 3, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(first_of(rows.seen, 10), (std::vector<int32_t>{0, 2, 5, 1, 3, 6, 4, 7, 8, 9})) << "in order of sequences";
 }
 
 TEST(gpu_model, an_adapter_learns_as_on_the_native_path) {

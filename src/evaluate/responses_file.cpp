@@ -1,4 +1,4 @@
-#include "evaluate/sources/responses_file.h"
+#include "evaluate/responses_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "data/problems.h"
 #include "data/rows/jsonl.h"
 #include "records/outputs.h"
@@ -60,7 +61,7 @@ std::string text_of(const Json& value, const std::string& where, const char* key
   refuse_row(where, str("\"", key, "\": ", value.type_name(), ", expected a text"));
 }
 
-std::string id_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string id_of(const Json& value) { return value.is_string() ? value.get<std::string>() : json_text(value); }
 
 std::vector<std::string> gold_of(const JsonRow& row, const Json* value) {
   if (!value || value->is_object()) return {};
