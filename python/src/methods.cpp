@@ -5,6 +5,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <map>
+#include <set>
 #include <variant>
 
 #include "base/error.h"
@@ -63,19 +65,8 @@ nb::dict describe(const std::string& name, const std::string& preset, const Sett
   d["paper"] = method->row().paper;
   d["presets"] = nb::cast(method->row().presets);
   nb::list words;
-  auto need = [&](bool asked, const char* word) {
-    if (asked) words.append(word);
-  };
-  need(needs.answer_classes, "answer_class");
-  need(needs.reference, "ref_logprob");
-  need(needs.confidence, "confidence");
-  need(needs.logit, "logit");
-  need(needs.margin, "margin");
-  need(needs.min_p.has_value(), "min_p_logprob");
-  need(needs.tail_confidence, "tail_confidence");
-  need(needs.critic.has_value(), "value");
-  need(needs.prm.has_value(), "prm_logratio");
-  need(needs.teacher.has_value(), "teacher_logprob");
+  if (needs.answer_classes) words.append("answer_class");
+  for (const TokenSignal& signal : needs.all_signals()) words.append(signal.key);
   d["needs"] = words;
   d["selects"] = needs.selection.has_value();
   d["settings"] = fields_as_dicts(fields_of(OptionsOf{method.get()}));
@@ -95,8 +86,18 @@ class Arrays {
   std::vector<T> of(const char* name, size_t size) const {
     if (!has(name)) return {};
     auto array = nb::cast<In<T>>(from_[name]);
-    if (array.shape(0) != size) throw Error(ErrorKind::shape, str(name, ": expected ", size, " numbers, got ", array.shape(0)));
+    if (array.shape(0) != size)
+      throw Error(ErrorKind::shape, str(name, ": expected ", size, " numbers, got ", array.shape(0)));
     return {array.data(), array.data() + size};
+  }
+
+  void expect(const std::set<std::string>& known) const {
+    for (const auto& [key, values] : from_) {
+      const auto name = nb::cast<std::string>(key);
+      if (!known.contains(name))
+        throw Error(ErrorKind::unsupported, str("the loss does not read \"", name, "\"; expected some of ",
+                                                join({known.begin(), known.end()}, ", ")));
+    }
   }
 
   std::vector<std::string> words(const char* name) const {
@@ -121,11 +122,13 @@ void set_terms(const Arrays& in, Batch& batch) {
 }
 
 // Responses of a group are neighbours here; the Python side has seen to it, and to every length.
-Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths) {
+Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths,
+               std::span<const TokenSignal> signals) {
   Batch batch;
   const size_t B = lengths.shape(0);
   int64_t N = 0;
-  const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B), tail = in.of<float>("tail_confidence", B);
+  const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B),
+             tail = in.of<float>("tail_confidence", B);
   const auto right = in.of<uint8_t>("right", B), finished = in.of<uint8_t>("finished", B);
   const auto trained = in.of<uint8_t>("trained", B);
   const auto answer_class = in.of<int32_t>("answer_class", B);
@@ -172,15 +175,10 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
   batch.old_logprob = filled("old_logprob");
   batch.rollout_logprob = in.has("rollout_logprob") ? filled("rollout_logprob") : batch.old_logprob;
   batch.entropy = filled("entropy");
-  batch.ref_logprob = in.of<float>("ref_logprob", n);
-  batch.reward_kl = in.of<float>("reward_kl", n);
-  batch.value = in.of<float>("value", n);
-  batch.prm_logratio = in.of<float>("prm_logratio", n);
-  batch.teacher_logprob = in.of<float>("teacher_logprob", n);
-  batch.confidence = in.of<float>("confidence", n);
-  batch.logit = in.of<float>("logit", n);
-  batch.margin = in.of<float>("margin", n);
-  batch.min_p_logprob = in.of<float>("min_p_logprob", n);
+  for (const char* key : {"reward_kl", "confidence", "logit"}) batch.signal(key) = in.of<float>(key, n);
+  for (const TokenSignal& signal : signals)
+    if (!signal.after_last && in.has(signal.key.c_str()))
+      batch.signal(signal.key) = in.of<float>(signal.key.c_str(), n);
   return batch;
 }
 
@@ -189,16 +187,18 @@ nb::dict advantages(const std::string& name, const std::string& preset, const Se
                     std::vector<int32_t> stop_ids) {
   const std::unique_ptr<Method> method = method_of(name, preset, settings);
   const Arrays in(arrays);
-  Batch batch = batch_of(in, group_sizes, lengths);
-  batch.stop_ids = std::move(stop_ids);
   const Needs needs = method->needs();
+  Batch batch = batch_of(in, group_sizes, lengths, needs.all_signals());
+  batch.stop_ids = std::move(stop_ids);
   if (needs.answer_classes && !in.has("answer_class")) {
-    throw Error(ErrorKind::unsupported, str(method->title(), " needs the class of every answer (\"answer_class\"), which the batch "
-                                   "does not hold; Verifier.classes() makes it"));
+    throw Error(ErrorKind::unsupported, str(method->title(),
+                                            " needs the class of every answer (\"answer_class\"), which the batch "
+                                            "does not hold; Verifier.classes() makes it"));
   }
-  if (needs.tail_confidence && !in.has("tail_confidence")) {
-    throw Error(ErrorKind::unsupported, str(method->title(), " needs the confidence after the last token (\"tail_confidence\"), "
-                                   "which the batch does not hold; add it, or leave method.tail off"));
+  for (const TokenSignal& signal : needs.all_signals()) {
+    if (in.has(signal.key.c_str())) continue;
+    throw Error(ErrorKind::unsupported, str(method->title(), " needs ", signal.words, " (\"", signal.key,
+                                            "\"), which the batch does not hold; add it, or take another method"));
   }
   Advantages computed;
   std::vector<float> returns;
@@ -245,13 +245,20 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
   };
   const auto logprob = filled("logprob"), old = filled("old_logprob"), entropy = filled("entropy"),
              confidence = filled("confidence"), advantage = filled("advantage"),
-             rollout = in.has("rollout_logprob") ? filled("rollout_logprob") : old, margin = filled("margin"),
-             min_p = filled("min_p_logprob");
+             rollout = in.has("rollout_logprob") ? filled("rollout_logprob") : old;
   const Needs needs = method->needs();
-  for (auto [asked, key] : {std::pair{needs.min_p.has_value(), "min_p_logprob"}, {needs.likeliest > 0, "margin"}}) {
-    if (asked && !in.has(key)) {
-      throw Error(ErrorKind::unsupported, str(method->title(), " needs \"", key, "\", which is not among the arrays; add it"));
+  std::vector<TokenSignal> read = needs.all_signals();
+  read.insert(read.end(), needs.current.begin(), needs.current.end());
+  std::set<std::string> known = {"logprob", "old_logprob", "advantage", "entropy", "confidence", "rollout_logprob"};
+  for (const TokenSignal& signal : read) known.insert(signal.key);
+  in.expect(known);
+  std::map<std::string, std::vector<float>> signals;
+  for (const TokenSignal& signal : read) {
+    if (signal.compute && !signal.derivatives && !in.has(signal.key.c_str())) {
+      throw Error(ErrorKind::unsupported,
+                  str(method->title(), " needs \"", signal.key, "\", which is not among the arrays; add it"));
     }
+    signals[signal.key] = filled(signal.key.c_str());
   }
   LossInput input{.sequences = sequences,
                   .logprob = logprob,
@@ -262,25 +269,27 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
                   .advantage = advantage,
                   .seed = seed,
                   .objective = &config,
-                  .only_marked = needs.selection && needs.selection->only_marked,
-                  .margin = margin,
-                  .min_p_logprob = min_p};
-  std::vector<uint8_t> mark(needs.selection ? n : 0), clipped(n);
-  std::vector<float> loss(n), d_logprob(n), d_entropy(n), d_confidence(n), d_likely(n);
+                  .only_marked = needs.selection && needs.selection->only_marked};
+  for (const auto& [key, values] : signals) input.signals.emplace_back(key, values);
+  std::vector<uint8_t> mark(needs.selection ? n : 0);
+  LossBuffer buffer;
+  LossOutput out = buffer.view(N, needs.current);
   {
     nb::gil_scoped_release released;
     if (needs.selection) method->select(input, mark);
     input.mark = mark;
-    LossOutput out{loss, d_logprob, d_entropy, d_confidence, d_likely, clipped};
     method->token_loss(input, out);
   }
   nb::dict result;
-  result["loss"] = array_of(std::move(loss));
-  result["d_logprob"] = array_of(std::move(d_logprob));
-  result["d_entropy"] = array_of(std::move(d_entropy));
-  result["d_confidence"] = array_of(std::move(d_confidence));
-  if (needs.likeliest > 0) result["d_likely"] = array_of(std::move(d_likely));
-  result["clipped"] = array_of(std::move(clipped));
+  const auto copy = [](std::span<const float> values) {
+    return array_of(std::vector<float>(values.begin(), values.end()));
+  };
+  result["loss"] = copy(out.loss);
+  result["d_logprob"] = copy(out.d_logprob);
+  result["d_entropy"] = copy(out.d_entropy);
+  result["d_confidence"] = copy(out.d_confidence);
+  for (const auto& [key, values] : out.d_signals) result[str("d_", key).c_str()] = copy(values);
+  result["clipped"] = array_of(std::vector<uint8_t>(out.clipped.begin(), out.clipped.end()));
   if (needs.selection) result["mark"] = array_of(std::move(mark));
   result["only_marked"] = input.only_marked;
   return result;

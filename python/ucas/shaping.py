@@ -141,8 +141,10 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
     """
     batch = {**(batch or {}), **arrays}
     batch = {key: value for key, value in batch.items() if value is not None}
-    if unknown := sorted(set(batch) - _BATCH):
-        raise Error(f"batch: unknown {', '.join(unknown)}; expected some of {', '.join(sorted(_BATCH))}")
+    described = _ucas.describe_method(method, preset, _settings(settings))
+    per_token = {**dict.fromkeys(set(described["needs"]) - set(_PER_RESPONSE), np.float32), **_PER_TOKEN}
+    if unknown := sorted(set(batch) - _BATCH - set(per_token)):
+        raise Error(f"batch: unknown {', '.join(unknown)}; expected some of {', '.join(sorted(_BATCH | set(per_token)))}")
     if "reward" not in batch:
         raise Error("batch: reward [B] is missing")
     given = {name: array(batch[name], dtype, name, 1) for name, dtype in _PER_RESPONSE.items() if name in batch}
@@ -162,7 +164,7 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
     sizes = np.bincount(number, minlength=len(first))[np.argsort(first)].astype(np.int64)
     places = _places(layout.length, order)
     native: dict[str, Any] = {name: np.ascontiguousarray(values[order]) for name, values in given.items()}
-    for name, dtype in _PER_TOKEN.items():
+    for name, dtype in per_token.items():
         if name in batch:
             native[name] = np.ascontiguousarray(layout.pack(batch[name], dtype, name)[places])
     if "terms" in batch:
@@ -177,7 +179,7 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
             native["term_names"] = [str(name) for name in parts]
             native["term_weights"] = np.array([weights.get(name, 1) for name in parts], np.float32)
             native["terms"] = np.ascontiguousarray(np.stack(list(parts.values()), 1)[order].ravel())
-    needs_tokens = "token" not in batch and "zero_tokens" in {s["key"] for s in _ucas.describe_method(method, preset, [])["settings"]}
+    needs_tokens = "token" not in batch and "zero_tokens" in {s["key"] for s in described["settings"]}
     if needs_tokens:
         raise Error(f"{method} counts token ids (\"token\"), which the batch does not hold")
     stop_ids = [int(i) for i in batch.get("stop_ids", [])]
@@ -206,15 +208,14 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
 def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None = None, objective: Mapping[str, Any] | None = None, *,
                logprob: npt.ArrayLike, old_logprob: npt.ArrayLike, advantage: npt.ArrayLike, mask: npt.ArrayLike | None = None,
                length: npt.ArrayLike | None = None, entropy: npt.ArrayLike | None = None, confidence: npt.ArrayLike | None = None,
-               rollout_logprob: npt.ArrayLike | None = None, margin: npt.ArrayLike | None = None,
-               min_p_logprob: npt.ArrayLike | None = None, seed: int = 0) -> dict[str, Any]:
+               rollout_logprob: npt.ArrayLike | None = None, seed: int = 0, **signals: npt.ArrayLike | None) -> dict[str, Any]:
     """The loss of every token under a method, before any mean, with its derivatives: {"loss", "d_logprob", "d_entropy",
-    "d_confidence", "clipped"}, each of the shape that came in, "mark" of methods that choose among the tokens given, and "d_likely" of
-    SimKO: the derivative by the mean log-prob of the likeliest tokens.
+    "d_confidence", "clipped"}, each of the shape that came in, "mark" of methods that choose among the tokens given, and "d_NAME" of
+    signals through which a gradient runs ("d_likely" of SimKO: by the mean log-prob of the likeliest tokens).
 
     objective: settings of the loss ({"clip_high": 0.28}); the method's own stand otherwise. All token arrays are [B, T] beside a mask
-    or packed beside lengths. rollout_logprob: the sampler's, which DPPO reads; old_logprob where it is not given. margin: SimKO's, of `logprob`;
-    min_p_logprob: Lp-Reg's, of the old policy. seed: of the methods that draw.
+    or packed beside lengths. rollout_logprob: the sampler's, which DPPO reads; old_logprob where it is not given. signals: what the method's loss
+    reads besides: margin, SimKO's, of `logprob`; min_p_logprob, Lp-Reg's, of the old policy. seed: of the methods that draw.
 
     >>> loss = token_loss("gspo", logprob=[-1., -2.], old_logprob=[-1., -2.], advantage=[0.5, 0.5], length=[2])
     >>> loss["loss"], loss["d_logprob"]
@@ -222,7 +223,7 @@ def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None
     """
     layout = _Layout({key: value for key, value in (("mask", mask), ("length", length)) if value is not None})
     given = {"logprob": logprob, "old_logprob": old_logprob, "advantage": advantage, "entropy": entropy, "confidence": confidence,
-             "rollout_logprob": rollout_logprob, "margin": margin, "min_p_logprob": min_p_logprob}
+             "rollout_logprob": rollout_logprob, **signals}
     native = {name: layout.pack(values, np.float32, name) for name, values in given.items() if values is not None}
     found = _ucas.token_loss(method, preset, _settings(settings), _settings(objective), layout.length, native, seed)
     if np.isnan(found["loss"]).any() or np.isnan(found["d_logprob"]).any():

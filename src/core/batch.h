@@ -6,8 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/verdict.h"
@@ -43,7 +46,7 @@ struct Response {
   float score = 0;            // their weighted sum, before shaping
   float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from
   float kl_penalty = 0;       // sum of its tokens' Batch::reward_kl
-  float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit, or unless needed
+  float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit
   Verdict verdict;
   std::vector<Insert> inserts = {};  // what an environment said between its tokens, ascending; none is in the arrays
 
@@ -75,18 +78,18 @@ struct Batch {
       rollout_logprob;  // [N] as the sampler reported it: of the distribution sampled from (after top-k, top-p, min-p)
   std::vector<float> rollout_whole_logprob;  // [N] of the whole vocabulary; empty where nothing is cut: then the same
   std::vector<float> old_logprob;            // [N] trainer policy before the step's first update
-  std::vector<float> ref_logprob;            // [N] frozen reference; empty unless needed
-  std::vector<float> reward_kl;        // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
-  std::vector<float> value;            // [N] V_t of the critic before its update; empty unless needed
-  std::vector<float> prm_logratio;     // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
-  std::vector<float> teacher_logprob;  // [N] of a frozen teacher; empty unless needed
-  std::vector<float> entropy;          // [N] H of the old policy
-  std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
-  std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
-  std::vector<float> margin;           // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
-  // [N] ln of the token's probability under the old policy cut by min-p and renormalised; -inf where it is cut away;
-  // empty unless needed.
-  std::vector<float> min_p_logprob;
+  std::vector<float> reward_kl;   // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
+  std::vector<float> entropy;     // [N] H of the old policy
+  std::vector<float> confidence;  // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
+  std::vector<float> logit;       // [N] raw logit of the chosen token, before the temperature
+  std::map<std::string, std::vector<float>, std::less<>> signals;  // [N] each: what a method needs besides, by its key
+  bool has_tails = true;                                           // whether Response::tail_confidence is known
+
+  // One of the arrays above or of `signals`, by its key; empty where there is none, made by the second.
+  const std::vector<float>& signal(std::string_view key) const;
+  std::vector<float>& signal(std::string_view key);
+  // All of them that are not empty, with their keys.
+  std::vector<std::pair<std::string_view, std::span<const float>>> all_signals() const;
 
   // The sampler's log-prob under the distribution that the trainer's models are evaluated with: the whole vocabulary.
   const std::vector<float>& sampler_logprob() const {

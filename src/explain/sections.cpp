@@ -320,9 +320,8 @@ Lines update(const TrainConfig& c) {
 
 Lines needs_of(const TrainConfig& c, const Needs& needs) {
   Lines lines;
-  const int64_t models =
-      1 + (needs.reference ? 1 : 0) + (needs.critic ? 1 : 0) + (needs.prm ? 2 : 0) + (needs.teacher ? 1 : 0);
-  const int64_t trained = 1 + (needs.critic ? 1 : 0) + (needs.prm ? 1 : 0);
+  int64_t models = 1, trained = 1;
+  for (const NeededModel& model : needs.models()) models += model.held, trained += model.trained;
   lines.push_back(
       {"models", "",
        models == 1 ? std::string("one, held and trained") : str(models, " held, ", trained, " of them trained")});
@@ -353,9 +352,8 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
     lines.push_back(
         {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
   }
-  const int64_t passes = models + (needs.min_p ? 1 : 0);  // each reads the batch once
-  std::string words = str(many(passes, "forward pass"), passes == 1 ? "" : "es");
-  if (passes > 1) words = str(passes, " forward passes");
+  std::string words =
+      models == 1 ? std::string("1 forward pass") : str(models, " forward passes");  // each reads it once
   words += " over the step's batch before the first update";
   if (needs.selection && needs.selection->scope != Scope::step) words += ", and one more before every update";
   lines.push_back({"passes", "", words});
@@ -371,7 +369,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   // Two responses of a few tokens: ratios on both sides of every bound, advantages of both signs.
   constexpr size_t n = 12;
   const std::vector<Sequence> sequences{{0, 6, 0}, {6, 6, 1}};
-  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f), gap(n);
+  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f);
   for (size_t t = 0; t < n; ++t) {
     lp[t] = -1.5f + 0.35f * (static_cast<float>(t % 6) - 2.4f) + (t < 6 ? 0.0f : 1.1f);
     A[t] = t % 2 == 0 ? 0.8f : -1.3f;
@@ -386,20 +384,17 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   in.confidence = C;
   in.old_logprob = in.rollout_logprob = old;
   in.advantage = A;
-  in.ref_logprob = ref;
   in.mark = mark;
-  in.margin = gap;
-  in.min_p_logprob = ref;
   in.objective = &config.objective;
-  struct Arrays {
-    std::vector<float> loss = std::vector<float>(n), g = loss, e = loss, u = loss, t = loss;
-    std::vector<uint8_t> clipped = std::vector<uint8_t>(n);
-    LossOutput view() { return {loss, g, e, u, t, clipped}; }
-  } own, usual;
-  LossOutput own_view = own.view(), usual_view = usual.view();
-  config.method->token_loss(in, own_view);
-  clipped_ratio_loss(in, usual_view);
-  return own.loss == usual.loss && own.g == usual.g && own.e == usual.e && own.u == usual.u && own.t == usual.t;
+  const Needs needs = config.needs();
+  std::vector<TokenSignal> read = needs.all_signals();
+  read.insert(read.end(), needs.current.begin(), needs.current.end());
+  for (const TokenSignal& signal : read) in.signals.emplace_back(signal.key, ref);
+  LossBuffer buffers[2];
+  LossOutput own = buffers[0].view(n, needs.current), usual = buffers[1].view(n, needs.current);
+  config.method->token_loss(in, own);
+  clipped_ratio_loss(in, usual);
+  return std::ranges::equal(own.numbers(), usual.numbers(), [](auto a, auto b) { return std::ranges::equal(a, b); });
 }
 
 std::vector<ExplainedSection> explain_sections(const TrainConfig& config) {

@@ -181,22 +181,16 @@ TEST(all_methods, losses_and_gradients_of_extreme_log_probs_are_finite) {
 }
 
 // A signal of one token, or the reward of one response, of a random batch.
-struct Signal {
-  const char* name;
-  std::vector<float> Batch::* values;  // null: the reward
-};
-constexpr Signal kSignals[] = {
-    {"reward", nullptr},         {"old_logprob", &Batch::old_logprob}, {"value", &Batch::value},
-    {"q", &Batch::prm_logratio}, {"entropy", &Batch::entropy},         {"confidence", &Batch::confidence},
-    {"logit", &Batch::logit},    {"margin", &Batch::margin},           {"teacher", &Batch::teacher_logprob}};
+constexpr std::string_view kSignals[] = {"reward",     "old_logprob", "value",  "prm_logratio",   "entropy",
+                                         "confidence", "logit",       "margin", "teacher_logprob"};
 
-std::vector<float> with_signal(const Method& method, Batch batch, const Signal& signal, size_t at, float value) {
-  if (signal.values == nullptr) {
+std::vector<float> with_signal(const Method& method, Batch batch, std::string_view signal, size_t at, float value) {
+  if (signal == "reward") {
     for (Response& o : batch.responses) {
       if (at >= static_cast<size_t>(o.first) && at < static_cast<size_t>(o.first + o.length)) o.reward = value;
     }
   } else {
-    (batch.*signal.values)[at] = value;
+    batch.signal(signal)[at] = value;
   }
   std::vector<float> advantage(batch.token.size());
   Recording recording;
@@ -227,8 +221,8 @@ TEST(all_methods, one_nan_in_a_signal_leaves_every_advantage_as_it_was_or_makes_
         Batch batch = testing::pack(testing::random_groups(rng, {}));
         if (batch.token.empty()) continue;
         size_t at = rng.below(static_cast<uint32_t>(batch.token.size()));
-        for (const Signal& signal : kSignals) {
-          SCOPED_TRACE(str(name, " form ", form, ", seed ", seed, ", ", signal.name));
+        for (std::string_view signal : kSignals) {
+          SCOPED_TRACE(str(name, " form ", form, ", seed ", seed, ", ", signal));
           std::vector<float> before(batch.token.size());
           Recording recording;
           method->advantages(batch, before, recording);
@@ -238,7 +232,7 @@ TEST(all_methods, one_nan_in_a_signal_leaves_every_advantage_as_it_was_or_makes_
             any = any || std::isnan(after[t]);
             ASSERT_TRUE(std::isnan(after[t]) || after[t] == before[t]) << before[t] << " became " << after[t];
           }
-          float other = signal.values == nullptr ? 0.25f : (batch.*signal.values)[at] + 0.5f;
+          float other = signal == "reward" ? 0.25f : batch.signal(signal)[at] + 0.5f;
           ASSERT_TRUE(any || with_signal(*method, batch, signal, at, other) == before) << "the NaN vanished";
         }
       }
@@ -276,7 +270,7 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
       ObjectiveConfig objective = method.objective_defaults();
       objective.kl_coeff = objective.entropy_coeff = 0;
       LossBuffer buffer;
-      LossOutput out = buffer.view(mini.tokens());
+      LossOutput out = buffer.view(mini.tokens(), method.needs().current);
       LossMetrics metrics;
       Denominators total = denominators(objective, mini.input(), 12);
       objective_gradients(method, objective, mini.input(), total, out, metrics);
@@ -301,22 +295,24 @@ Outputs outputs_of(const LossOutput& out) {
 // Of a mini-batch whose responses come in parts where they may.
 Outputs outputs_in_parts(const Method& method, const ObjectiveConfig& objective, const LossInput& whole) {
   const TokenShares shares = token_shares(objective, whole, denominators(objective, whole, 12));
-  Outputs all(5, std::vector<float>(whole.logprob.size()));
+  Outputs all;
   for (const Sequence& s : whole.sequences) {
     const int64_t step = method.whole_responses() ? std::max<int64_t>(s.length, 1) : 3, end = s.first + s.length;
     for (int64_t first = s.first; first < end; first += step) {
       const Sequence piece{0, std::min(step, end - first), s.response, s.group};
       LossInput part = whole;
       part.sequences = {&piece, 1};
-      for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                           &part.advantage, &part.ref_logprob, &part.margin, &part.min_p_logprob})
+      for (auto* values :
+           {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob, &part.advantage})
         if (!values->empty()) *values = values->subspan(first, piece.length);
+      for (auto& [key, values] : part.signals) values = values.subspan(first, piece.length);
       part.mark = whole.mark.subspan(first, piece.length);
       LossBuffer buffer;
-      LossOutput out = buffer.view(piece.length);
+      LossOutput out = buffer.view(piece.length, method.needs().current);
       LossMetrics metrics;
       objective_gradients(method, objective, part, shares, first, out, metrics);
       const Outputs some = outputs_of(out);
+      all.resize(some.size(), std::vector<float>(whole.logprob.size()));
       for (size_t k = 0; k < some.size(); ++k) std::ranges::copy(some[k], all[k].begin() + first);
     }
   }
@@ -339,7 +335,7 @@ TEST(all_methods, a_response_in_parts_has_the_bits_of_the_whole_unless_the_metho
         objective.aggregation = aggregation;
         objective.tis = tis;
         LossBuffer buffer;
-        LossOutput out = buffer.view(mini.tokens());
+        LossOutput out = buffer.view(mini.tokens(), method.needs().current);
         LossMetrics metrics;
         objective_gradients(method, objective, mini.input(), denominators(objective, mini.input(), 12), out, metrics);
         EXPECT_EQ(outputs_in_parts(method, objective, mini.input()), outputs_of(out)) << name;

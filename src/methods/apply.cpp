@@ -8,48 +8,43 @@
 
 namespace ucas {
 
-namespace {
-
-// Tokens of the responses that are trained; the loss reads an array per token, and a method may want any of them.
-LossInput input_of(const Batch& batch, std::span<const float> advantage, std::span<const Sequence> sequences,
-                   std::span<const float> zeros) {
-  const auto or_zeros = [&](const std::vector<float>& values) {
-    return values.size() == batch.token.size() ? std::span<const float>(values) : zeros;
-  };
-  LossInput in;
-  in.sequences = sequences;
-  in.logprob = in.old_logprob = or_zeros(batch.old_logprob);
-  in.rollout_logprob = in.old_logprob;  // the policy that sampled: no mismatch here
-  in.advantage = advantage;
-  in.entropy = or_zeros(batch.entropy);
-  in.confidence = or_zeros(batch.confidence);
-  in.ref_logprob = or_zeros(batch.ref_logprob);
-  in.margin = or_zeros(batch.margin);
-  in.min_p_logprob = batch.min_p_logprob;
-  in.seed = batch.seed;
-  return in;
+std::vector<NeededModel> Needs::models() const {
+  std::vector<NeededModel> all;
+  if (reference) all.push_back({"reference", "", signals::ref_logprob()});
+  if (critic) all.push_back({"critic", critic->model, signals::value(), 1, 1});
+  if (prm) all.push_back({"reward model", prm->model, signals::prm_logratio(), 2, 1});
+  if (teacher) all.push_back({"teacher", *teacher, signals::teacher_logprob()});
+  return all;
 }
 
-}  // namespace
+std::vector<TokenSignal> Needs::all_signals() const {
+  std::vector<TokenSignal> all = signals;
+  for (const NeededModel& model : models()) all.push_back(model.gives);
+  return all;
+}
 
-std::string missing(const Needs& needs, const Batch& batch) {
-  size_t n = batch.token.size();
-  if (needs.critic && batch.value.size() != n) return "the values of a critic (\"value\")";
-  if (needs.reference && batch.ref_logprob.size() != n) return "the reference's log-probs (\"ref_logprob\")";
-  if (needs.prm && batch.prm_logratio.size() != n) return "the reward model's log-ratios (\"prm_logratio\")";
-  if (needs.teacher && batch.teacher_logprob.size() != n) return "the teacher's log-probs (\"teacher_logprob\")";
-  if (needs.confidence && batch.confidence.size() != n) return "the confidence of every token (\"confidence\")";
-  if (needs.logit && batch.logit.size() != n) return "the chosen logit of every token (\"logit\")";
-  if (needs.old_logprob && batch.old_logprob.size() != n) return "the log-prob of every token (\"old_logprob\")";
-  if (needs.entropy && batch.entropy.size() != n) return "the entropy of every token (\"entropy\")";
-  if (needs.margin && batch.margin.size() != n) return "the margin of every token (\"margin\")";
-  if (needs.min_p && batch.min_p_logprob.size() != n)
-    return "the log-prob of every token under min-p (\"min_p_logprob\")";
+bool Needs::reads(std::string_view key) const {
+  return std::ranges::any_of(signals, [&](const TokenSignal& signal) { return signal.key == key; });
+}
+
+bool Needs::reads_tokens() const {
+  return std::ranges::any_of(signals, [](const TokenSignal& signal) { return signal.reads.any(); });
+}
+
+bool Needs::sampler_knows() const {
+  return std::ranges::none_of(signals, [](const TokenSignal& signal) { return signal.compute || signal.after_last; });
+}
+
+std::string missing(std::span<const TokenSignal> signals, const Batch& batch) {
+  for (const TokenSignal& signal : signals) {
+    const bool held = signal.after_last ? batch.has_tails : batch.signal(signal.key).size() == batch.token.size();
+    if (!held) return str(signal.words, " (\"", signal.key, "\")");
+  }
   return "";
 }
 
 Advantages compute_advantages(const Method& method, const Batch& batch) {
-  std::string lacks = missing(method.needs(), batch);
+  std::string lacks = missing(method.needs().all_signals(), batch);
   if (!lacks.empty()) {
     throw Error(ErrorKind::unsupported, str(method.title(), " needs ", lacks,
                                             ", which the batch does not hold; add it to the "
@@ -72,15 +67,40 @@ Advantages compute_advantages(const std::string& name, const Batch& batch, const
   return compute_advantages(*method, batch);
 }
 
-std::vector<float> first_update(const Method& method, const Batch& batch, std::span<const float> advantage) {
+std::vector<Sequence> trained_sequences(const Batch& batch) {
   std::vector<Sequence> sequences;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
     const Response& o = batch.responses[i];
     if (o.trained) sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
   }
+  return sequences;
+}
+
+LossInput before_updates(const Batch& batch, std::span<const float> advantage, std::span<const Sequence> sequences) {
+  return {.sequences = sequences,
+          .logprob = batch.old_logprob,
+          .entropy = batch.entropy,
+          .confidence = batch.confidence,
+          .old_logprob = batch.old_logprob,
+          .rollout_logprob = batch.sampler_logprob(),
+          .advantage = advantage,
+          .seed = batch.seed,
+          .signals = batch.all_signals()};
+}
+
+std::vector<float> first_update(const Method& method, const Batch& batch, std::span<const float> advantage) {
+  const std::vector<Sequence> sequences = trained_sequences(batch);
   const std::vector<float> zeros(batch.token.size());
-  LossInput in = input_of(batch, advantage, sequences, zeros);
+  LossInput in = before_updates(batch, advantage, sequences);
+  in.rollout_logprob = in.old_logprob;  // no mismatch here
   in.objective = &method.objective_defaults();
+  const std::vector<TokenSignal> current = method.needs().current;
+  for (const TokenSignal& signal : current) in.signals.emplace_back(signal.key, batch.signal(signal.key));
+  std::vector<std::span<const float>*> read = {&in.logprob, &in.old_logprob, &in.rollout_logprob, &in.entropy,
+                                               &in.confidence};
+  for (auto& [key, values] : in.signals) read.push_back(&values);
+  for (auto* values : read)
+    if (values->empty()) *values = zeros;
   std::vector<uint8_t> mark;
   if (const auto selection = method.needs().selection) {
     mark.resize(batch.token.size());
@@ -89,7 +109,7 @@ std::vector<float> first_update(const Method& method, const Batch& batch, std::s
     in.only_marked = selection->only_marked;
   }
   LossBuffer buffer;
-  LossOutput out = buffer.view(batch.token_count());
+  LossOutput out = buffer.view(batch.token_count(), current);
   for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
   method.token_loss(in, out);

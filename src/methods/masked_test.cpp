@@ -96,8 +96,9 @@ TEST(masked_responses, of_one_prompt_change_no_bit_of_what_others_learn_under_an
           Response& o = other.responses[i];
           o.reward = o.score = i % 2 == 0 ? 5 : -5;
           o.verdict.kind = o.reward > 0 ? VerdictKind::equal : VerdictKind::unequal;
-          for (auto* signal : {&other.old_logprob, &other.ref_logprob, &other.teacher_logprob, &other.value,
-                               &other.prm_logratio, &other.entropy, &other.confidence, &other.logit}) {
+          for (auto* signal : {&other.old_logprob, &other.signal("ref_logprob"), &other.signal("teacher_logprob"),
+                               &other.signal("value"), &other.signal("prm_logratio"), &other.entropy, &other.confidence,
+                               &other.logit}) {
             for (float& x : Batch::tokens(*signal, o)) x *= static_cast<float>(3 + rng.uniform());
           }
         }
@@ -125,7 +126,7 @@ TEST(masked_responses, are_in_no_number_that_a_method_records_of_tokens) {
       Batch other = batch;
       for (const Response& o : other.responses) {
         if (o.trained) continue;
-        for (auto* signal : {&other.entropy, &other.confidence, &other.teacher_logprob}) {
+        for (auto* signal : {&other.entropy, &other.confidence, &other.signal("teacher_logprob")}) {
           for (float& x : Batch::tokens(*signal, o)) x *= 7;
         }
       }
@@ -161,7 +162,7 @@ TEST(masked_responses, are_not_in_the_kl_that_steers_its_weight_nor_in_the_share
   for (const Response& o : other.responses) {
     if (o.trained) continue;
     for (float& x : Batch::tokens(other.rollout_logprob, o)) x = -50;
-    for (float& x : Batch::tokens(other.ref_logprob, o)) x = -50;
+    for (float& x : Batch::tokens(other.signal("ref_logprob"), o)) x = -50;
   }
   EXPECT_EQ(correction_metrics(objective, batch), correction_metrics(objective, other));
   EXPECT_EQ(take_kl_off_reward(batch, KlEstimator::k1, 0.1), take_kl_off_reward(other, KlEstimator::k1, 0.1));
@@ -172,7 +173,7 @@ TEST(masked_responses, leave_a_batch_without_them_as_it_was) {
   const Batch batch = testing::pack(testing::random_groups(rng, {.groups = 3}));
   EXPECT_EQ(batch.trained(batch.entropy), batch.entropy);
   std::vector<double> x(batch.token.size());
-  for (size_t t = 0; t < x.size(); ++t) x[t] = batch.value[t];
+  for (size_t t = 0; t < x.size(); ++t) x[t] = batch.signal("value")[t];
   whiten(batch, x);
   EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0.0), 0, 1e-9);
 }

@@ -15,6 +15,7 @@
 #include "base/text/fields.h"
 #include "core/batch.h"
 #include "core/metrics.h"
+#include "core/signal.h"
 #include "objective/config.h"
 #include "objective/loss/loss.h"
 
@@ -26,28 +27,36 @@ struct Selection {
   bool only_marked = false;
 };
 
+// An auxiliary model, and the signal that it gives.
+struct NeededModel {
+  std::string name;       // "critic"
+  std::string directory;  // its checkpoint; empty: the policy's
+  TokenSignal gives;
+  int64_t held = 1, trained = 0;  // language models that it consists of
+};
+
 // What the trainer must provide. Only these are computed and held. May depend on the method's options.
 struct Needs {
-  bool labels = true;           // right answers; false: problems without one are welcome
-  bool answer_classes = false;  // Verdict::answer_class within each group
-  bool reward_parts = false;    // Response::terms instead of the reward, where that has several parts
-  bool reference = false;       // Batch::ref_logprob
-  bool confidence = false;      // Batch::confidence and Batch::logit: each new batch has them, a stored one may not
-  bool logit = false;
-  bool margin = false;                 // Batch::margin
-  bool tail_confidence = false;        // Response::tail_confidence
-  bool old_logprob = false;            // Batch::old_logprob and Batch::entropy for advantages(): each new batch
-  bool entropy = false;                // has them, a stored one may not
-  std::optional<CriticConfig> critic;  // Batch::value
-  std::optional<PrmConfig> prm;        // Batch::prm_logratio
-  std::optional<std::string> teacher;  // Batch::teacher_logprob, of the checkpoint in this directory
-  std::optional<Selection> selection;  // a call of select(), after a forward pass of its own where not per step
-  std::optional<double> min_p;         // Batch::min_p_logprob of this min-p, at one more pass: for a loss alone
-  int64_t likeliest = 0;         // LossInput::margin, LossOutput::d_likely: of so many tokens of the current policy
-  bool on_policy = false;        // one update a step, of what the policy as it is has sampled
-  int64_t responses = 1;         // to a prompt, at least (rollout.n): with fewer every advantage is 0
+  bool labels = true;                       // right answers; false: problems without one are welcome
+  bool answer_classes = false;              // Verdict::answer_class within each group
+  bool reward_parts = false;                // Response::terms instead of the reward, where that has several parts
+  std::vector<TokenSignal> signals = {};    // of the old policy, in the batch
+  std::vector<TokenSignal> current = {};    // of the policy at each update, in LossInput and LossOutput alone
+  bool reference = false;                   // Batch::signal("ref_logprob")
+  std::optional<CriticConfig> critic = {};  // "value"
+  std::optional<PrmConfig> prm = {};        // "prm_logratio"
+  std::optional<std::string> teacher = {};  // "teacher_logprob", of the checkpoint in this directory
+  std::optional<Selection> selection = {};  // a call of select(), after a forward pass of its own where not per step
+  bool on_policy = false;                   // one update a step, of what the policy as it is has sampled
+  int64_t responses = 1;                    // to a prompt, at least (rollout.n): with fewer every advantage is 0
   bool zero_advantages = false;  // tokens of advantage 0, for their loss is not exactly 0 whatever their log-probs;
                                  // else the trainer skips the backward pass of responses that have no other
+
+  std::vector<NeededModel> models() const;
+  std::vector<TokenSignal> all_signals() const;  // of the batch: `signals`, and those of the models
+  bool reads(std::string_view key) const;        // whether it is among `signals`
+  bool reads_tokens() const;   // whether one of them reads more of a row of logits than the sampled token
+  bool sampler_knows() const;  // whether all of `signals` are what the sampler says of its tokens
 };
 
 // For people: one line of `ucas explain`.

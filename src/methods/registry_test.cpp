@@ -89,8 +89,8 @@ TEST(compute_advantages, gives_the_advantages_under_a_preset_and_settings) {
 TEST(compute_advantages, says_in_one_line_what_the_batch_lacks) {
   Rng rng(2, 8);
   Batch batch = testing::pack(testing::random_groups(rng, {}));
-  batch.value.clear();
-  batch.prm_logratio.clear();
+  batch.signal("value").clear();
+  batch.signal("prm_logratio").clear();
   batch.logit.clear();
   for (auto [method, array] : {std::pair{"ppo", "\"value\""}, {"prime", "\"prm_logratio\""}, {"ucas", "\"logit\""}}) {
     std::string said = refusal([&] { ucas::compute_advantages(method, batch); }, "unsupported");

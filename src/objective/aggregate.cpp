@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "objective/loss/kl.h"
 
 namespace ucas {
@@ -55,7 +56,7 @@ void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, Lo
   UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
              "spans differ in length");
   UCAS_CHECK(out.loss.size() == n && out.d_logprob.size() == n && out.d_entropy.size() == n &&
-                 out.d_confidence.size() == n && out.d_likely.size() == n && out.clipped.size() == n,
+                 out.d_confidence.size() == n && out.clipped.size() == n,
              "the output does not fit the input");
   for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
@@ -81,14 +82,15 @@ void note_tokens(const LossInput& in, const LossOutput& out, const Sequence& s, 
 }
 
 // A token's loss and derivatives times its weight, the entropy bonus and the KL loss added.
-void weigh_token(const ObjectiveConfig& objective, const LossInput& in, LossOutput& out, int64_t t, double w,
-                 LossMetrics& metrics) {
+void weigh_token(const ObjectiveConfig& objective, const LossInput& in, std::span<const float> reference,
+                 LossOutput& out, int64_t t, double w, LossMetrics& metrics) {
   if (w == 0) {  // not counted: no gradient, whatever the loss wrote
-    for (auto values : out.numbers()) values[t] = 0;
+    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] = 0;
+    for (const auto& [key, values] : out.d_signals) values[t] = 0;
     out.clipped[t] = 0;
     return;
   }
-  KlTerm kl = objective.kl_coeff == 0 ? KlTerm{} : kl_term(objective.kl_estimator, in.logprob[t], in.ref_logprob[t]);
+  KlTerm kl = reference.empty() ? KlTerm{} : kl_term(objective.kl_estimator, in.logprob[t], reference[t]);
   metrics.pg_loss += w * out.loss[t];
   metrics.entropy += w * in.entropy[t];
   metrics.kl_loss += w * kl.value;
@@ -97,7 +99,7 @@ void weigh_token(const ObjectiveConfig& objective, const LossInput& in, LossOutp
   out.d_logprob[t] = static_cast<float>(w * (out.d_logprob[t] + objective.kl_coeff * kl.d_logprob));
   out.d_entropy[t] = static_cast<float>(w * (out.d_entropy[t] - objective.entropy_coeff));
   out.d_confidence[t] = static_cast<float>(w * out.d_confidence[t]);
-  out.d_likely[t] = static_cast<float>(w * out.d_likely[t]);
+  for (const auto& [key, values] : out.d_signals) values[t] = static_cast<float>(w * values[t]);
 }
 
 }  // namespace
@@ -110,10 +112,36 @@ Denominators& Denominators::operator+=(const Denominators& other) {
   return *this;
 }
 
-LossOutput LossBuffer::view(int64_t tokens) {
-  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_, &d_likely_}) values->resize(tokens);
+std::span<const float> LossInput::signal(std::string_view key) const {
+  const auto found = std::ranges::find_if(signals, [&](const auto& one) { return one.first == key; });
+  UCAS_CHECK(found != signals.end() && found->second.size() == old_logprob.size(),
+             str("each token needs its ", key).c_str());
+  return found->second;
+}
+
+std::span<float> LossOutput::d_signal(std::string_view key) const {
+  const auto found = std::ranges::find_if(d_signals, [&](const auto& one) { return one.first == key; });
+  UCAS_CHECK(found != d_signals.end(), str("no gradient runs through ", key).c_str());
+  return found->second;
+}
+
+std::vector<std::span<float>> LossOutput::numbers() const {
+  std::vector<std::span<float>> all = {loss, d_logprob, d_entropy, d_confidence};
+  for (const auto& [key, values] : d_signals) all.push_back(values);
+  return all;
+}
+
+LossOutput LossBuffer::view(int64_t tokens, std::span<const TokenSignal> current) {
+  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_}) values->resize(tokens);
   clipped_.resize(tokens);
-  return {loss_, d_logprob_, d_entropy_, d_confidence_, d_likely_, clipped_};
+  LossOutput out{loss_, d_logprob_, d_entropy_, d_confidence_, clipped_};
+  for (const TokenSignal& signal : current) {
+    if (!signal.derivatives) continue;
+    const auto it = d_signals_.try_emplace(signal.key).first;
+    it->second.resize(tokens);
+    out.d_signals.emplace_back(it->first, it->second);
+  }
+  return out;
 }
 
 void select_tokens(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {
@@ -178,12 +206,13 @@ void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objectiv
                          const TokenShares& shares, int64_t first, LossOutput& out, LossMetrics& metrics) {
   const size_t n = part.logprob.size();
   run_token_loss(loss, objective, part, part_of(shares.correction.weight, first, n), out);
-  UCAS_CHECK(objective.kl_coeff == 0 || part.ref_logprob.size() == n, "a KL loss needs the reference");
+  std::span<const float> reference;
+  if (objective.kl_coeff != 0) reference = part.signal("ref_logprob");
   const std::span<const float> counted = part_of(shares.counted, first, n), weight = part_of(shares.weight, first, n);
   for (const Sequence& s : part.sequences) {
     note_tokens(part, out, s, counted, shares.token_count, metrics);
     for (int64_t t = s.first; t < s.first + s.length; ++t) {
-      weigh_token(objective, part, out, t, weight[t], metrics);
+      weigh_token(objective, part, reference, out, t, weight[t], metrics);
     }
   }
 }

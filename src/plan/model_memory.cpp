@@ -94,10 +94,6 @@ int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backwar
   return bytes;
 }
 
-int64_t distribution_bytes(const ModelConfig& c, const PassShape& shape) {
-  return std::min(shape.distributions, padded(shape.rows)) * c.vocab_size * kF32;
-}
-
 // Backward of attention, one task for each thread (attend_head of model/backend/cpu/native_backward.cpp).
 int64_t attend_bytes(const Widths& w, const PassShape& shape) {
   const int64_t length = std::min(shape.rows, shape.length), tiles = padded(length);
@@ -171,8 +167,7 @@ PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options
   PassMemory blocks{.activations = P * (row.x + row.attention + row.mlp),
                     .scratch = P * row.scratch + stage_bytes(w, E, shape) + gemm_bytes(w, options.dtype, P) + rows};
   blocks.note = str(grouped(shape.rows), " rows, one layer at a time");
-  PassMemory head{.scratch = 2 * rows,
-                  .logits = tile_bytes(config, options.dtype, shape.rows, false) + distribution_bytes(config, shape)};
+  PassMemory head{.scratch = 2 * rows, .logits = tile_bytes(config, options.dtype, shape.rows, false)};
   head.note = str(grouped(shape.rows), " rows");
   return blocks.total() >= head.total() || !shape.head ? blocks : head;
 }
@@ -205,7 +200,7 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   PassMemory blocks = head;
   // Hidden states and those that have a target, the gradient of these, and both again for the rows that count.
   head.scratch = 5 * rows;
-  head.logits = tile_bytes(config, options.dtype, shape.rows, true) + distribution_bytes(config, shape);
+  head.logits = tile_bytes(config, options.dtype, shape.rows, true);
   // What BlockBackward has: both Scratch, gradients of qkv, attended and gate_up, and of the residual stream.
   const int64_t copy = E == kF32 && w.output == 0 ? 0 : w.D * E;
   blocks.scratch = P * (2 * row.scratch + (w.N + w.query + 2 * w.F) * E + row.x + copy) + rows +

@@ -50,15 +50,11 @@ struct PassMemory {
   int64_t total() const { return activations + scratch + logits; }
 };
 
-constexpr int64_t kDistributionsAtOnce =
-    64;  // rows whose whole logits train/update/min_p.cpp holds: 39 MB of 152k tokens
-
 struct PassShape {
   int64_t rows = 0;    // tokens of the largest micro-batch
   int64_t length = 0;  // of the longest sequence
   int64_t threads = 1;
-  bool head = true;           // ends in the LM head (a critic: in one number a row)
-  int64_t distributions = 0;  // rows whose whole logits are held beside
+  bool head = true;  // ends in the LM head (a critic: in one number a row)
 };
 // The largest instant of scoring rows, and of a forward and backward pass.
 PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options, const PassShape& shape);

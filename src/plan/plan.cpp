@@ -221,9 +221,7 @@ class Planner {
     const int64_t prompts = c_.data.train_batch_size,
                   parts = (prompts + c_.update.mini_batch_size - 1) / c_.update.mini_batch_size;
     const int64_t mini = (prompts + parts - 1) / parts * c_.rollout.n;
-    PassShape score = shape(all);
-    if (needs_.min_p) score.distributions = kDistributionsAtOnce;
-    larger(kScore, forward_memory(m_.policy, m_.options, score));
+    larger(kScore, forward_memory(m_.policy, m_.options, shape(all)));
     PassShape update = shape(mini);
     larger(kUpdate, backward_memory(m_.policy, m_.options, update));
     if (policy_.muon > instants_[kUpdate].total()) {
@@ -256,8 +254,9 @@ class Planner {
     const int64_t tokens = step_responses_ * c_.rollout.response_length;
     auto& bytes = part("responses", str(grouped(tokens), " tokens of a step at most, with their signals"));
     bytes[kGenerate] = tokens * kSampledToken;
-    const int64_t extra = 4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0) +
-                               (needs_.teacher ? 1 : 0) + (needs_.min_p ? 1 : 0));
+    int64_t extra = 0;
+    for (const TokenSignal& signal : needs_.signals) extra += signal.compute ? 4 : 0;
+    for (const NeededModel& model : needs_.models()) extra += 4 * model.held;
     for (size_t phase : {kScore, kLearn, kUpdate}) bytes[phase] = tokens * (kBatchToken + extra);
     bytes[kSave] = bytes[kUpdate];
   }

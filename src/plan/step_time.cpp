@@ -14,8 +14,6 @@ namespace ucas {
 
 namespace {
 
-constexpr double kDistributionLogits =
-    2;  // to find the likeliest of a row and its distribution, of a pass's statistics of a row
 constexpr double kRowBytes = 12 * 16;  // of a sampled token as it goes from rank to rank, about
 
 class TimePlanner {
@@ -133,15 +131,15 @@ class TimePlanner {
   }
 
   void score() {
-    const bool said =
-        c_.rollout.old_log_prob == OldPolicy::sampler && d_.memory == 0 && !needs_.tail_confidence && !needs_.margin;
+    const bool said = c_.rollout.old_log_prob == OldPolicy::sampler && d_.memory == 0 && needs_.sampler_knows();
     const double mine = trained_ / static_cast<double>(m_.ranks);
     const double scored = said ? trained_ / static_cast<double>(kCheckedOf) : mine;
-    phase("score", pass(m_.policy, scored, 1, 1, d_.forward),
-          said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "");
+    phase("score", pass(m_.policy, scored, 1, 1, d_.forward) + mine * r() * read_logits(),
+          said                ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else")
+          : read_logits() > 0 ? "logits go to the host, what it makes of them is not counted"
+                              : "");
     if (needs_.teacher) phase("teacher", pass(m_.teacher, mine, 1, 1, d_.forward), "");
     if (needs_.reference) phase("reference", pass(m_.policy, mine, 1, 1, d_.forward), "");
-    if (needs_.min_p) phase("min-p", read_distributions(trained_ / ranks_), str("min-p ", *needs_.min_p, host_words()));
   }
 
   void learn() {
@@ -152,16 +150,10 @@ class TimePlanner {
       phase("reward model", pass(m_.prm, mine, 2, 2, d_.forward) + pass(m_.prm, mine, passes(), 4, d_.update));
   }
 
-  double copied_logits() const {
-    return d_.memory > 0 ? 4 * static_cast<double>(m_.policy.vocab_size) / d_.host_link : 0;
-  }
-  const char* host_words() const {
-    return d_.memory > 0 ? "; logits go to the host, what it makes of them is not counted" : "";
-  }
-  // A forward pass whose whole logits are read on the host, row by row.
-  double read_distributions(double mine) const {
-    const ModelConfig& m = m_.policy;
-    return pass(m, mine, 1, 1, d_.forward) + mine * r() * (logits(m) * (kDistributionLogits - 1) + copied_logits());
+  // Seconds a token for signals that read tokens of its row.
+  double read_logits() const {
+    if (d_.memory == 0 || !needs_.reads_tokens()) return 0;
+    return 4 * static_cast<double>(m_.policy.vocab_size) / d_.host_link;
   }
 
   // Forward, two GEMMs backward, and what is computed again.

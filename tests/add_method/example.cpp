@@ -1,8 +1,10 @@
 // A method that the program does not have: half of the response's reward, for every token. This file and one row of
 // registry.h are all that it takes; main() below only looks whether it is there.
 #include <cstdio>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "methods/apply.h"
 #include "methods/registry.h"
 
@@ -34,6 +36,28 @@ MethodRow example_row() {
 
 }  // namespace ucas
 
+namespace ucas {
+
+namespace {
+
+// The method with a signal of its own: it says so, refuses a batch without it and reads one that has it.
+bool reads_its_signal(Batch batch) {
+  const std::vector<TokenSignal> signals = make_method("uncertain")->needs().signals;
+  bool refused = false;
+  try {
+    compute_advantages("uncertain", batch);
+  } catch (const Error& failure) {
+    refused = std::string(failure.what()).find("\"top_entropy\"") != std::string::npos;
+  }
+  batch.signal("top_entropy") = {0.5f, 0, 2};
+  return refused && signals.size() == 1 && signals[0].reads.count == 20 &&
+         compute_advantages("uncertain", batch).advantage == std::vector<float>{2, 0, -16};
+}
+
+}  // namespace
+
+}  // namespace ucas
+
 int main() {
   using namespace ucas;
   Batch batch;
@@ -53,5 +77,5 @@ int main() {
   bool others = find_method("grpo").title == "GRPO" && method_rows().back().name == "example";
   std::printf("%zu methods, the last is %s; its advantages are %g %g %g\n", method_rows().size(),
               method_rows().back().name.c_str(), advantage[0], advantage[1], advantage[2]);
-  return right && others ? 0 : 1;
+  return right && others && reads_its_signal(batch) ? 0 : 1;
 }

@@ -76,14 +76,12 @@ LossInput LossCase::input() const {
   in.sequences = sequences;
   in.logprob = logprob;
   in.old_logprob = old_logprob;
-  in.ref_logprob = ref_logprob;
   in.rollout_logprob = rollout_logprob;
   in.advantage = advantage;
   in.entropy = entropy;
   in.confidence = entropy;
   in.mark = mark;
-  in.margin = margin;
-  in.min_p_logprob = min_p_logprob;
+  in.signals = {{"ref_logprob", ref_logprob}, {"margin", margin}, {"min_p_logprob", min_p_logprob}};
   return in;
 }
 
@@ -103,14 +101,15 @@ ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objec
   LossBuffer buffer;
   for (size_t first = 0; first < mini.sequences.size(); first += size) {
     LossCase micro = mini.slice(first, size);
-    LossOutput out = buffer.view(micro.tokens());
+    LossOutput out = buffer.view(micro.tokens(), method.needs().current);
     LossInput in = micro.input();
     in.only_marked = whole.only_marked;
     objective_gradients(method, objective, in, total, out, result.metrics);
     for (float loss : out.loss) result.loss += loss;
     result.d_logprob.insert(result.d_logprob.end(), out.d_logprob.begin(), out.d_logprob.end());
     result.d_entropy.insert(result.d_entropy.end(), out.d_entropy.begin(), out.d_entropy.end());
-    result.d_likely.insert(result.d_likely.end(), out.d_likely.begin(), out.d_likely.end());
+    result.d_likely.resize(result.d_logprob.size());
+    for (const auto& [key, d] : out.d_signals) std::ranges::copy(d, result.d_likely.end() - micro.tokens());
   }
   return result;
 }

@@ -78,10 +78,10 @@ void set_signals(CaseRun& run, size_t row, Response& o, Batch& batch) {
   signal(batch.confidence, "confidence");
   signal(batch.logit, "chosen_logit");
   signal(batch.entropy, "entropy");
-  signal(batch.value, "values");
-  signal(batch.prm_logratio, "q");
-  signal(batch.ref_logprob, "ref_logp");
-  signal(batch.teacher_logprob, "teacher_logp");
+  signal(batch.signal("value"), "values");
+  signal(batch.signal("prm_logratio"), "q");
+  signal(batch.signal("ref_logprob"), "ref_logp");
+  signal(batch.signal("teacher_logprob"), "teacher_logp");
   signal(batch.rollout_logprob, "rollout_logp");
   if (run.has("seq_logp")) {  // mean log-prob of the response's tokens
     batch.old_logprob.insert(batch.old_logprob.end(), n, run.in("seq_logp").at(row).get<float>());

@@ -23,7 +23,7 @@ struct TokenLosses {
   LossBuffer buffer;
   LossOutput out;
   TokenLosses(const Method& method, const ObjectiveConfig& objective, const LossCase& mini) {
-    out = buffer.view(mini.tokens());
+    out = buffer.view(mini.tokens(), method.needs().current);
     for (auto values : out.numbers()) std::ranges::fill(values, 0.0f);
     std::ranges::fill(out.clipped, uint8_t{0});
     LossInput in = mini.input();
@@ -36,7 +36,7 @@ void compare_per_token(CaseRun& run, const Method& method, const ObjectiveConfig
   TokenLosses losses(method, objective, mini);
   run.tokens_are("per_token", losses.out.loss);
   run.tokens_are("grad_per_token", losses.out.d_logprob);
-  run.tokens_are("grad_likely", losses.out.d_likely);
+  for (const auto& [key, d] : losses.out.d_signals) run.tokens_are(str("grad_", key), d);
 }
 
 // What the method marks among the tokens, [N].

@@ -7,7 +7,7 @@ PrmLoss implicit_prm_loss(const Batch& batch, double beta) {
   double n = 0;
   for (const Response& o : batch.responses) {
     double sum = 0;
-    for (float q : Batch::tokens(batch.prm_logratio, o)) sum += q;
+    for (float q : Batch::tokens(batch.signal("prm_logratio"), o)) sum += q;
     PrmRow row = o.length > 0 ? implicit_prm_row(sum, is_right(o), beta) : PrmRow{};
     total.loss += row.loss;
     total.accuracy += row.agrees ? 1 : 0;

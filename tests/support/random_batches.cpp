@@ -104,16 +104,16 @@ Batch pack(const std::vector<FullGroup>& groups) {
       append(batch.token, row.token);
       append(batch.rollout_logprob, row.rollout);
       append(batch.old_logprob, row.old);
-      append(batch.ref_logprob, row.ref);
-      for (float old : row.old) batch.min_p_logprob.push_back(std::min(0.0f, old + 0.1f));
-      append(batch.teacher_logprob, row.teacher);
+      append(batch.signal("ref_logprob"), row.ref);
+      for (float old : row.old) batch.signal("min_p_logprob").push_back(std::min(0.0f, old + 0.1f));
+      append(batch.signal("teacher_logprob"), row.teacher);
       append(batch.reward_kl, row.reward_kl);
-      append(batch.value, row.value);
-      append(batch.prm_logratio, row.q);
+      append(batch.signal("value"), row.value);
+      append(batch.signal("prm_logratio"), row.q);
       append(batch.entropy, row.entropy);
       append(batch.confidence, row.confidence);
       append(batch.logit, row.logit);
-      append(batch.margin, row.margin);
+      append(batch.signal("margin"), row.margin);
       for (float x : row.reward_kl) kl = kl || x != 0;
     }
     batch.groups.push_back(std::move(group));

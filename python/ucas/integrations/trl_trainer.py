@@ -12,7 +12,7 @@ from trl import GRPOTrainer
 from .. import advantages, method as describe
 from .._ucas import Error
 
-_GIVEN = {"confidence", "logit", "margin", "ref_logprob"}
+_GIVEN = {"old_logprob", "entropy", "confidence", "logit", "margin", "ref_logprob"}
 
 
 class UcasTrainer(GRPOTrainer):

@@ -75,8 +75,7 @@ std::unique_ptr<Method> own_method(const StepData& data, const std::string& path
 
 // What the file would have to hold and does not.
 void refuse_missing(const std::string& name, const Needs& needs, const StepData& data, const std::string& path) {
-  std::string lacks = missing(needs, data.batch);
-  if (needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
+  const std::string lacks = missing(needs.all_signals(), data.batch);
   if (lacks.empty()) return;
   throw Error(ErrorKind::unsupported, str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
                                           " does not hold: the run trained with ", data.method,
@@ -480,10 +479,10 @@ void add_step(const Batch& batch, double rare, const std::vector<float>& a, cons
 
 std::string why_left_out(const Method& method, const StepData& data) {
   const Needs needs = method.needs();
-  std::string lacks = missing(needs, data.batch);
-  if (lacks.empty() && needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
-  if (lacks.empty() && needs.likeliest > 0 && data.batch.margin.size() != data.batch.token.size())
-    lacks = "the margin of every token (\"margin\")";
+  std::vector<TokenSignal> read = needs.all_signals();
+  for (const TokenSignal& signal : needs.current)
+    if (!signal.derivatives) read.push_back(signal);
+  std::string lacks = missing(read, data.batch);
   if (lacks.empty() && needs.reward_parts && data.batch.reward_terms.size() < 2) lacks = "several parts of the reward";
   return lacks;
 }

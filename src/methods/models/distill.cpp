@@ -62,10 +62,11 @@ class Distill final : public GroupRelative {
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     GroupRelative::advantages(batch, advantage, recording);
+    const std::vector<float>& teacher = batch.signal("teacher_logprob");
     std::vector<float> gap(advantage.size());
     std::vector<double> exact(advantage.size());
     for (size_t t = 0; t < advantage.size(); ++t) {
-      const double k = static_cast<double>(batch.old_logprob[t]) - batch.teacher_logprob[t];
+      const double k = static_cast<double>(batch.old_logprob[t]) - teacher[t];
       // A part of weight 0 is not read, so that nothing in it is either.
       const double shaped = kl_weight_ > 0 ? -kl_weight_ * k : 0;
       advantage[t] = static_cast<float>(shaped + (reward_weight_ > 0 ? reward_weight_ * advantage[t] : 0));

@@ -15,7 +15,7 @@ using testing::number;
 Batch scored() {
   Batch batch = testing::group_of({1, 0}, {2, 1});
   batch.old_logprob = {-1, -0.5f, -2};
-  batch.teacher_logprob = {-0.25f, -3, -2};
+  batch.signal("teacher_logprob") = {-0.25f, -3, -2};
   return batch;
 }
 
@@ -48,7 +48,7 @@ TEST(distill_method, without_the_reward_no_answer_is_asked_for) {
 
 TEST(distill_method, a_batch_without_the_teacher_and_weights_of_nothing_are_refused) {
   Batch batch = scored();
-  batch.teacher_logprob.clear();
+  batch.signal("teacher_logprob").clear();
   EXPECT_THROW(compute_advantages(batch, "distill"), Error);
   EXPECT_THROW(compute_advantages(scored(), "distill", "", {number("kl_weight", 0)}), Error);
 }
@@ -60,7 +60,7 @@ TEST(distill_method, its_mean_over_what_the_policy_draws_is_minus_the_reverse_kl
   double kl = 0, mean = 0;
   for (size_t v = 0; v < pi.size(); ++v) {
     batch.old_logprob.push_back(static_cast<float>(std::log(pi[v])));
-    batch.teacher_logprob.push_back(static_cast<float>(std::log(teacher[v])));
+    batch.signal("teacher_logprob").push_back(static_cast<float>(std::log(teacher[v])));
     kl += pi[v] * std::log(pi[v] / teacher[v]);
   }
   std::vector<float> A = compute_advantages(batch, "distill").advantage;

@@ -80,7 +80,7 @@ class Ppo final : public Method {
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     std::vector<double> A = gae(batch, token_rewards(batch), gamma_, lambda_);
-    recording.record_tokens("V", batch.value);
+    recording.record_tokens("V", batch.signal("value"));
     recording.record_tokens("A_gae", to_float(A));
     if (normalize_ != PpoNormalize::off) whiten(batch, A, normalize_ == PpoNormalize::biased ? 0 : 1);
     std::copy(A.begin(), A.end(), advantage.begin());
@@ -88,7 +88,8 @@ class Ppo final : public Method {
 
   void returns(const Batch& batch, std::span<float> returns) const override {
     std::vector<double> A = gae(batch, token_rewards(batch), gamma_, lambda_);
-    for (size_t t = 0; t < A.size(); ++t) returns[t] = static_cast<float>(A[t] + batch.value[t]);
+    const std::vector<float>& V = batch.signal("value");
+    for (size_t t = 0; t < A.size(); ++t) returns[t] = static_cast<float>(A[t] + V[t]);
   }
 
  private:

@@ -16,7 +16,7 @@ testing::Row row(int64_t group, float reward, size_t length) {
 
 Batch example() {
   Batch batch = testing::make_batch({row(0, 1, 3), row(0, 0, 2), row(1, 0, 3), row(1, 1, 1)});
-  batch.value = {0.4f, 0.5f, 0.7f, 0.6f, 0.3f, 0.5f, 0.2f, 0.1f, 0.8f};
+  batch.signal("value") = {0.4f, 0.5f, 0.7f, 0.6f, 0.3f, 0.5f, 0.2f, 0.1f, 0.8f};
   return batch;
 }
 
@@ -60,7 +60,7 @@ TEST(ppo, the_critic_learns_the_lambda_return_under_discount) {
 
 TEST(ppo, a_prompt_that_is_always_right_still_teaches_where_the_critic_doubted) {
   Batch batch = testing::make_batch({row(0, 1, 2), row(0, 1, 2)});
-  batch.value = {0.2f, 0.9f, 0.2f, 0.9f};
+  batch.signal("value") = {0.2f, 0.9f, 0.2f, 0.9f};
   std::vector<float> A = advantages(*ppo(), batch);
   EXPECT_GT(A[0], 0);
   EXPECT_LT(A[1], 0);
@@ -68,7 +68,7 @@ TEST(ppo, a_prompt_that_is_always_right_still_teaches_where_the_critic_doubted) 
 
 TEST(ppo, a_critic_that_was_right_about_everything_leaves_nothing_to_learn) {
   Batch batch = example();
-  batch.value = {1, 1, 1, 0, 0, 0, 0, 0, 1};
+  batch.signal("value") = {1, 1, 1, 0, 0, 0, 0, 0, 1};
   for (const char* preset : {"orz", "verl"}) EXPECT_EQ(advantages(*ppo(preset), batch), std::vector<float>(9, 0.0f));
 }
 
@@ -96,8 +96,8 @@ TEST(ppo, the_order_of_responses_changes_nothing) {
     for (int64_t i : order) shuffled.push_back(rows[static_cast<size_t>(i)]);
     Batch batch = testing::make_batch(shuffled);
     for (int64_t i : order) {
-      batch.value.insert(batch.value.end(), values[static_cast<size_t>(i)].begin(),
-                         values[static_cast<size_t>(i)].end());
+      batch.signal("value").insert(batch.signal("value").end(), values[static_cast<size_t>(i)].begin(),
+                                   values[static_cast<size_t>(i)].end());
     }
     std::vector<float> A = advantages(*ppo(), batch);
     std::vector<std::vector<float>> by_row(rows.size());

@@ -35,11 +35,12 @@ struct PrimeOptions {
 
 // r_it before centring: [N].
 std::vector<double> process_rewards(const PrimeOptions& options, const Batch& batch, double& normaliser) {
+  const std::vector<float>& q = batch.signal("prm_logratio");
   std::vector<double> r(batch.token.size(), 0.0);
   double scale = options.all_tokens ? 1.0 : options.prm.beta;
   for (const Response& o : batch.responses) {
     int64_t rewarded = o.length - (options.all_tokens ? 0 : 1);
-    for (int64_t t = o.first; t < o.first + rewarded; ++t) r[t] = scale * batch.prm_logratio[t];
+    for (int64_t t = o.first; t < o.first + rewarded; ++t) r[t] = scale * q[t];
   }
   std::vector<double> to_go = r;
   discount_backwards(batch, 1.0, to_go);
@@ -140,7 +141,7 @@ class Prime final : public Method {
     whiten(batch, A);
     std::copy(A.begin(), A.end(), advantage.begin());
 
-    recording.record_tokens("q", batch.prm_logratio);
+    recording.record_tokens("q", batch.signal("prm_logratio"));
     recording.record_tokens("r", to_float(r));
     recording.record_responses("v", std::move(verdicts));
     recording.record_tokens("s", to_float(s));

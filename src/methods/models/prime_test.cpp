@@ -20,7 +20,7 @@ Batch prime_batch(const std::vector<PrimeRow>& rows) {
   for (const PrimeRow& row : rows) packed.push_back({row.group, row.right ? 1.0f : 0.0f, row.q, row.q});
   Batch batch = testing::make_batch(packed);
   for (size_t i = 0; i < rows.size(); ++i) {
-    batch.prm_logratio.insert(batch.prm_logratio.end(), rows[i].q.begin(), rows[i].q.end());
+    batch.signal("prm_logratio").insert(batch.signal("prm_logratio").end(), rows[i].q.begin(), rows[i].q.end());
     batch.responses[i].verdict.kind = rows[i].right ? VerdictKind::equal : VerdictKind::unequal;
   }
   return batch;

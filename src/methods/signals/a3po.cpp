@@ -33,7 +33,7 @@ class A3po final : public GroupRelative {
     f.field("high_scale", high_scale_, Range{0, 1000}, "factor on the likeliest tokens of wrong responses");
     GroupRelative::fields(f);
   }
-  Needs needs() const override { return {.old_logprob = true}; }
+  Needs needs() const override { return {.signals = {signals::old_logprob()}}; }
   std::vector<Equation> equations() const override {
     const std::string count = str("max(1, int(", share_, " L))");
     return {equation("A"),

@@ -40,7 +40,7 @@ class Ace final : public GroupRelative {
              "confidence shift of a response: the sum of token log-ratios (paper), or the mean");
     GroupRelative::fields(f);
   }
-  Needs needs() const override { return {.reference = true, .old_logprob = true}; }
+  Needs needs() const override { return {.signals = {signals::old_logprob()}, .reference = true}; }
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"confidence shift",
@@ -52,12 +52,13 @@ class Ace final : public GroupRelative {
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     GroupRelative::advantages(batch, advantage, recording);
+    const std::vector<float>& reference = batch.signal("ref_logprob");
     std::vector<float> shift;
     double raised = 0, wrong = 0;
     for (const Response& o : batch.responses) {
       std::vector<double> gained;
       for (int64_t t = o.first; t < o.first + o.length; ++t) {
-        gained.push_back(static_cast<double>(batch.old_logprob[t]) - batch.ref_logprob[t]);
+        gained.push_back(static_cast<double>(batch.old_logprob[t]) - reference[t]);
       }
       double c = sorted_sum(std::move(gained));
       if (length_ == ConfidenceShift::mean && o.length > 0) c /= static_cast<double>(o.length);

@@ -33,7 +33,7 @@ class DsGrpo final : public GroupRelative {
              "log-prob of a response: the sum of token log-probs (paper), or the mean");
     GroupRelative::fields(f);
   }
-  Needs needs() const override { return {.old_logprob = true}; }
+  Needs needs() const override { return {.signals = {signals::old_logprob()}}; }
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"log-prob", str("l_i = ", length_ == ResponseLogprob::sum ? "sum" : "mean", "_t ln pi_old(o_it)"),

@@ -58,7 +58,7 @@ TEST(entropy_adv_method, its_ppo_form_takes_the_critic_off_the_reward) {
   ASSERT_TRUE(method->needs().critic.has_value());
   EXPECT_FALSE(make_method("entropy_adv")->needs().critic.has_value());
   Batch batch = testing::make_batch({{0, 1, {1, 1}, {1, 1}}, {0, 0, {1}, {1}}});
-  batch.value = {0.5f, 0.75f, 0.25f};  // R - V = 0.5, 0.25, -0.25: mean 1/6, variance 7/48
+  batch.signal("value") = {0.5f, 0.75f, 0.25f};  // R - V = 0.5, 0.25, -0.25: mean 1/6, variance 7/48
   std::vector<float> advantage(3), returns(3);
   Recording recording;
   method->advantages(batch, advantage, recording);

@@ -27,7 +27,7 @@ Batch family_group(const std::vector<int>& right, const std::vector<std::vector<
     batch.responses[i].verdict.decide(right[i] != 0 ? VerdictKind::equal : VerdictKind::unequal, "test");
   }
   batch.entropy.assign(batch.token.size(), 0.5f);
-  batch.ref_logprob = batch.old_logprob;
+  batch.signal("ref_logprob") = batch.old_logprob;
   return batch;
 }
 
@@ -70,7 +70,7 @@ TEST(ds_grpo_method, without_gamma_it_is_dapo) {
 
 TEST(ace_method, an_error_that_training_has_reinforced_is_punished_harder_and_right_ones_stay) {
   Batch batch = family_group({1, 0, 0}, {{-1, -1}, {-1, -1}, {-3, -3}});
-  batch.ref_logprob = {-2, -2, -2, -2, -2, -2};  // c = 2, 2, -2
+  batch.signal("ref_logprob") = {-2, -2, -2, -2, -2, -2};  // c = 2, 2, -2
   const std::vector<float> plain = family_advantages(batch, "dapo");
   const double up = std::log1p(std::exp(2.0)), down = std::log1p(std::exp(-2.0));
   expect_tokens_near(family_advantages(batch, "ace", {family_option("alpha", 0.5)}),

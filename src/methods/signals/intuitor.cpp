@@ -18,7 +18,7 @@ class Intuitor final : public GroupRelative {
     objective_.dual_clip = 3;
     objective_.aggregation = Aggregation::token_mean;
   }
-  Needs needs() const override { return {.labels = false, .confidence = true}; }
+  Needs needs() const override { return {.labels = false, .signals = {signals::confidence()}}; }
   std::vector<Equation> equations() const override {
     return {{"reward", "u_i = mean_t KL(U || p_t) = mean_t C_it - ln V",
              "the reward is how far the policy is from uniform at every step; no answer is looked at"},

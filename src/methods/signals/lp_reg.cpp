@@ -23,8 +23,8 @@
 // of the policy at each update, the softer cut, and tokens with A > 0, all off in the scripts.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "base/error.h"
 #include "base/str.h"
 #include "methods/group_relative.h"
 #include "methods/registry.h"
@@ -35,6 +35,20 @@
 namespace ucas {
 
 namespace {
+
+// ln q_t: the token's log-prob among those of p >= min_p max p, renormalised; -inf where it is none of them.
+TokenSignal min_p_logprob(double min_p) {
+  return {.key = "min_p_logprob",
+          .words = "the log-prob of every token under min-p",
+          .reads = {.share = min_p},
+          .compute = [min_p](const LogitRow& row) {
+            double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+            for (const LikelyToken& v : row.likely) largest = std::max(largest, static_cast<double>(v.z));
+            if (row.z < largest + std::log(min_p)) return -std::numeric_limits<double>::infinity();
+            for (const LikelyToken& v : row.likely) sum += std::exp(v.z - largest);
+            return row.z - largest - std::log(sum);
+          }};
+}
 
 class LpReg final : public GroupRelative {
  public:
@@ -53,12 +67,7 @@ class LpReg final : public GroupRelative {
     scope_field(f, scope_);
     GroupRelative::fields(f);
   }
-  Needs needs() const override {
-    Needs needs;
-    needs.selection = Selection{scope_};
-    needs.min_p = min_p_;
-    return needs;
-  }
+  Needs needs() const override { return {.signals = {min_p_logprob(min_p_)}, .selection = Selection{scope_}}; }
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"target", str("q_t = pi_old(o_t) / sum_v pi_old(v), over the v of pi_old(v) >= ", min_p_, " max pi_old"),
@@ -93,10 +102,10 @@ class LpReg final : public GroupRelative {
   }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     clipped_ratio_loss(in, out);
-    UCAS_CHECK(in.min_p_logprob.size() == in.logprob.size(), "each token needs its log-prob under min-p");
+    const std::span under_min_p = in.signal("min_p_logprob");
     const double most = in.objective->dual_clip;
     for (size_t t = 0; t < in.mark.size(); ++t) {
-      const double lp = in.logprob[t], q = in.min_p_logprob[t], A = in.advantage[t];
+      const double lp = in.logprob[t], q = under_min_p[t], A = in.advantage[t];
       // Written so that a NaN goes on.
       if (in.mark[t] == 0 || A == 0 || (released_ ? lp >= q : std::exp(q) <= 0)) continue;
       const Ratio rho = ratio_of(lp, in.old_logprob[t]);

@@ -127,8 +127,9 @@ class SeedGrpo final : public Method {
   }
   void fields(Fields& f) override { options_.fields(f); }
   Needs needs() const override {
-    return {.answer_classes = options_.clusters == AnswerClusters::verifier,
-            .old_logprob = options_.estimator != EntropyEstimator::count};
+    Needs needs{.answer_classes = options_.clusters == AnswerClusters::verifier};
+    if (options_.estimator != EntropyEstimator::count) needs.signals = {signals::old_logprob()};
+    return needs;
   }
 
   std::vector<Equation> equations() const override {

@@ -17,7 +17,8 @@
 // likeliest tokens cancel, and are not read here. It smooths where the score is 1 and punishes where the sum of the
 // advantages is negative; here the advantage's sign says both, which is the same for rewards of 0 and 1. Its entropy
 // bonus has no gradient: it detaches the entropy.
-#include "base/error.h"
+#include <algorithm>
+
 #include "base/str.h"
 #include "methods/group_relative.h"
 #include "methods/registry.h"
@@ -27,6 +28,21 @@
 namespace ucas {
 
 namespace {
+
+// ln pi_theta of the `count` likeliest tokens, in the mean: all of them share its gradient alike.
+TokenSignal likely_logprob(int64_t count) {
+  return {.key = "likely",
+          .words = "the mean log-prob of the likeliest tokens",
+          .reads = {.count = count},
+          .compute =
+              [](const LogitRow& row) {
+                double sum = 0;
+                for (const LikelyToken& token : row.likely) sum += token.z;
+                return sum / static_cast<double>(row.likely.size()) - row.lse;
+              },
+          .derivatives = [](const LogitRow& row,
+                            std::span<double> d) { std::ranges::fill(d, 1 / static_cast<double>(row.likely.size())); }};
+}
 
 class SimKo final : public GroupRelative {
  public:
@@ -41,11 +57,7 @@ class SimKo final : public GroupRelative {
             "factor on the loss of most probable tokens of negative advantage and high entropy");
     GroupRelative::fields(f);
   }
-  Needs needs() const override {
-    Needs needs;
-    needs.likeliest = top_k_;
-    return needs;
-  }
+  Needs needs() const override { return {.current = {signals::margin(), likely_logprob(top_k_)}}; }
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"threshold", str("w_t = 1 where H_t > the ", tau_, "-quantile of the response's entropies, else 0"),
@@ -62,7 +74,8 @@ class SimKo final : public GroupRelative {
   bool whole_responses() const override { return true; }  // the quantile is of a response
   void token_loss(const LossInput& in, LossOutput& out) const override {
     clipped_ratio_loss(in, out);
-    UCAS_CHECK(in.margin.size() == in.logprob.size(), "each token needs its margin");
+    const std::span margin = in.signal("margin");
+    const std::span d_likely = out.d_signal("likely");
     for (const Sequence& s : in.sequences) {
       if (s.length == 0) continue;
       const std::span H = in.entropy.subspan(s.first, s.length);
@@ -72,8 +85,8 @@ class SimKo final : public GroupRelative {
         if (in.advantage[t] > 0) {
           const double d = out.d_logprob[t];
           out.d_logprob[t] = static_cast<float>((1 - alpha_) * d);
-          out.d_likely[t] = static_cast<float>(alpha_ * d);
-        } else if (in.margin[t] == 0) {
+          d_likely[t] = static_cast<float>(alpha_ * d);
+        } else if (margin[t] == 0) {
           out.loss[t] = static_cast<float>(penalty_ * out.loss[t]);
           out.d_logprob[t] = static_cast<float>(penalty_ * out.d_logprob[t]);
         }

@@ -42,7 +42,7 @@ class Steer final : public GroupRelative {
             "weight of the token with the smallest entropy change, under linear");
     GroupRelative::fields(f);
   }
-  Needs needs() const override { return {.old_logprob = true, .entropy = true}; }
+  Needs needs() const override { return {.signals = {signals::old_logprob(), signals::entropy()}}; }
   std::vector<Equation> equations() const override {
     const bool linear = form_ == SteerForm::linear;
     return {equation("A"),

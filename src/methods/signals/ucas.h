@@ -32,7 +32,7 @@ class Ucas : public Method {
  public:
   Ucas();
   void fields(Fields& f) override;
-  Needs needs() const override { return {.confidence = true, .logit = true}; }
+  Needs needs() const override { return {.signals = {signals::confidence(), signals::logit()}}; }
   std::vector<Equation> equations() const override;
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override;
 

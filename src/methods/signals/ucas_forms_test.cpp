@@ -27,7 +27,7 @@ Batch two_prompts() {
                             {1, 1, {17}, {21}}});
   batch.old_logprob = {-1, -2, -0.5f, -0.25f, -3, -0.125f, -0.75f, -1.5f, -0.0625f, -2.5f};
   batch.entropy = {1, 2, 0.5f, 3, 0.25f, 1.5f, 0.75f, 2.5f, 1.25f, 0.125f};
-  batch.margin = {0, -1, 0, -0.25f, -2, 0, -0.5f, 0, -0.75f, -1.5f};
+  batch.signal("margin") = {0, -1, 0, -0.25f, -2, 0, -0.5f, 0, -0.75f, -1.5f};
   return batch;
 }
 
@@ -100,9 +100,9 @@ TEST(ucas_released, each_departure_is_an_option_of_its_own) {
 }
 
 TEST(ucas_released, asks_for_the_tail_and_refuses_it_where_it_has_no_meaning) {
-  EXPECT_FALSE(make_method("ucas")->needs().tail_confidence);
+  EXPECT_FALSE(make_method("ucas")->needs().reads("tail_confidence"));
   auto method = make_method("ucas", "released");
-  EXPECT_TRUE(method->needs().tail_confidence);
+  EXPECT_TRUE(method->needs().reads("tail_confidence"));
   EXPECT_FALSE(method->objective_defaults().keep_mixed_groups);
   for (const Setting& bad : {text("pooling", "mean"), text("response_confidence", "logprob")}) {
     try {
@@ -135,7 +135,7 @@ TEST(ucas_variants, confidence_may_be_the_log_prob_minus_the_entropy_or_the_marg
   Batch batch = two_prompts();
   for (auto [name, signal, sign] :
        {std::tuple{"logprob", &batch.old_logprob, 1.0f}, std::tuple{"neg_entropy", &batch.entropy, -1.0f},
-        std::tuple{"margin", &batch.margin, 1.0f}}) {
+        std::tuple{"margin", &batch.signal("margin"), 1.0f}}) {
     Batch moved = batch;  // the same numbers where the article looks for C
     for (size_t t = 0; t < signal->size(); ++t) moved.confidence[t] = sign * (*signal)[t];
     EXPECT_EQ(compute_advantages(batch, "ucas", "", {text("response_confidence", name)}).rows["C_hat"],

@@ -281,15 +281,17 @@ void UcasVariants::validate() const {
 }
 
 Needs UcasVariants::needs() const {
-  return {.answer_classes = of_answers(),
-          .confidence = true,
-          .logit = true,
-          .margin = response_confidence_ == ResponseConfidence::margin,
-          .tail_confidence = tail_,
-          .old_logprob =
-              response_confidence_ == ResponseConfidence::logprob || token_certainty_ == TokenCertainty::probability,
-          .entropy = response_confidence_ == ResponseConfidence::neg_entropy ||
-                     token_certainty_ == TokenCertainty::neg_entropy};
+  Needs needs{.answer_classes = of_answers(), .signals = {signals::confidence(), signals::logit()}};
+  const auto add = [&](bool wanted, const TokenSignal& signal) {
+    if (wanted) needs.signals.push_back(signal);
+  };
+  add(response_confidence_ == ResponseConfidence::margin, signals::margin());
+  add(tail_, signals::tail_confidence());
+  add(response_confidence_ == ResponseConfidence::logprob || token_certainty_ == TokenCertainty::probability,
+      signals::old_logprob());
+  add(response_confidence_ == ResponseConfidence::neg_entropy || token_certainty_ == TokenCertainty::neg_entropy,
+      signals::entropy());
+  return needs;
 }
 
 // C_it of one response under the chosen variant.
@@ -297,7 +299,7 @@ std::vector<float> UcasVariants::token_confidence(const Batch& batch, const Resp
   const bool neg_entropy = response_confidence_ == ResponseConfidence::neg_entropy;
   const std::vector<float>& all = neg_entropy                                           ? batch.entropy
                                   : response_confidence_ == ResponseConfidence::logprob ? batch.old_logprob
-                                  : response_confidence_ == ResponseConfidence::margin  ? batch.margin
+                                  : response_confidence_ == ResponseConfidence::margin  ? batch.signal("margin")
                                                                                         : batch.confidence;
   auto C = Batch::tokens(all, o_i);
   std::vector<float> C_i(C.begin(), C.end());

@@ -15,10 +15,10 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "kernels/likeliest.h"
 #include "kernels/lm_head.h"
 #include "model/backend/block.h"
 #include "model/gemm/linear.h"
+#include "model/head/row_signals.h"
 #include "model/tensor/autograd.h"
 #include "model/tensor/parallel.h"
 
@@ -93,41 +93,18 @@ class SavedLogits {
   std::vector<at::Tensor> tiles_;
 };
 
-// The likeliest tokens of every row, as they are found tile by tile: [R, K].
-class LikelyOfRows {
- public:
-  LikelyOfRows() = default;
-  LikelyOfRows(int64_t rows, int64_t count) : count_(count), kept_(rows * count), found_(count > 0 ? rows : 0) {}
-  bool any() const { return count_ > 0; }
-  void merge(int64_t row, const float* logits, int64_t n, int64_t column) {
-    found_[row] = kernels::keep_likeliest(logits, n, column, count_, kept_.data() + row * count_, found_[row]);
-  }
-  std::span<const kernels::LikelyToken> of(int64_t row) const { return std::span(kept_).subspan(row * count_, count_); }
-  // Of a row whose log-sum-exp is `lse`.
-  double mean_logprob(int64_t row, double lse, float inverse_temperature) const {
-    double sum = 0;
-    for (const kernels::LikelyToken& token : of(row)) sum += static_cast<double>(token.logit * inverse_temperature);
-    return sum / static_cast<double>(count_) - lse;
-  }
-
- private:
-  int64_t count_ = 0;
-  std::vector<kernels::LikelyToken> kept_;
-  std::vector<int64_t> found_;
-};
-
 // What forward found, and backward needs.
 struct NativeStats {
-  at::Tensor logprob, entropy, confidence, logit, margin, lse, likely;
+  at::Tensor logprob, entropy, confidence, logit, margin, lse;
 };
 
 NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                         float inverse_temperature, const SavedLogits& kept, LikelyOfRows& likely) {
+                         float inverse_temperature, const SavedLogits& kept, RowSignals& signals) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   NativeStats out;
-  for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &out.lse})
+  for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin})
     *t = at::empty({rows}, hidden.options());
-  if (likely.any()) out.likely = at::empty({rows}, hidden.options());
+  out.lse = at::empty({rows}, at::kDouble);
   std::vector<kernels::RowStats> stats(rows);
   float* chosen = data(out.logit);
   auto visit = [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
@@ -138,7 +115,7 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
       int64_t row = first + i, y = target[row] - column;
       kernels::row_stats(tile + i * stride, width, inverse_temperature, stats[row]);
       if (y >= 0 && y < width) chosen[row] = tile[i * stride + y];
-      if (likely.any()) likely.merge(row, tile + i * stride, width, column);
+      signals.read(row, tile + i * stride, width, column);
     });
   };
   if (kept.any()) {
@@ -155,19 +132,20 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
     data(out.entropy)[row] = token.entropy;
     data(out.confidence)[row] = token.confidence;
     data(out.margin)[row] = token.margin;
-    const double lse = kernels::lse_of(stats[row]);
-    data(out.lse)[row] = static_cast<float>(lse);
-    if (likely.any()) data(out.likely)[row] = static_cast<float>(likely.mean_logprob(row, lse, inverse_temperature));
+    out.lse.data_ptr<double>()[row] = kernels::lse_of(stats[row]);
   });
   return out;
 }
 
 // Gradients of the statistics, one value a row; absent ones are 0.
 struct RowGradients {
-  std::vector<float> g, e, u, likely;
-  RowGradients(const std::vector<at::Tensor>& gradients, int64_t rows) {
-    std::vector<float>* sides[] = {&g, &e, &u, &likely};
-    likely.assign(rows, 0.0f);
+  std::vector<float> g, e, u;
+  std::vector<const RowSignals::Part*> parts;  // the signals through which one runs
+  std::vector<std::vector<float>> signals;
+  RowGradients(const std::vector<at::Tensor>& gradients, int64_t rows, const RowSignals& of)
+      : parts(of.differentiable()), signals(parts.size()) {
+    std::vector<std::vector<float>*> sides = {&g, &e, &u};
+    for (std::vector<float>& side : signals) sides.push_back(&side);
     for (size_t k = 0; k < gradients.size(); ++k) {
       sides[k]->assign(rows, 0.0f);
       if (!gradients[k].defined()) continue;
@@ -175,10 +153,13 @@ struct RowGradients {
       std::copy_n(dense.data_ptr<float>(), rows, sides[k]->begin());
     }
   }
+  bool any_signal(size_t row) const {
+    return std::ranges::any_of(signals, [&](const std::vector<float>& side) { return side[row] != 0; });
+  }
   std::vector<int64_t> active() const {  // the others (masked, or advantage 0) add nothing and are skipped
     std::vector<int64_t> rows;
     for (size_t i = 0; i < g.size(); ++i)
-      if (g[i] != 0 || e[i] != 0 || u[i] != 0 || likely[i] != 0) rows.push_back(static_cast<int64_t>(i));
+      if (g[i] != 0 || e[i] != 0 || u[i] != 0 || any_signal(i)) rows.push_back(static_cast<int64_t>(i));
     return rows;
   }
 };
@@ -186,35 +167,37 @@ struct RowGradients {
 struct NativeSaved {
   at::Tensor hidden, entropy, lse;
   SavedLogits logits;
-  LikelyOfRows likely;
+  RowSignals signals;
   Matrix lm_head;
   std::vector<int32_t> target;
   float inverse_temperature;
   bool wants_hidden, wants_head;
 };
 
-// One row of a tile, whose logits become their gradient. The likeliest tokens add t (mean_k 1[v = v_k] - p): -p joins
-// the sampled token's, and the hits are added by hand. Where t is 0 nothing but the kernel is run.
+// One row of a tile, whose logits become their gradient. A signal of gradient t adds t sum_k by_k (1[v = v_k] - p): -p
+// joins the sampled token's, and the hits are added by hand. Where all t are 0 nothing but the kernel is run.
 void row_gradient(const NativeSaved& saved, const RowGradients& of, int64_t row, int64_t column, int64_t width,
                   float* tile) {
   const int64_t y = saved.target[row] - column;
-  const float t = of.likely[row], inverse = saved.inverse_temperature;
+  const float inverse = saved.inverse_temperature;
   const auto inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.compute.size(0));
   kernels::RowGradient r{data(saved.lse)[row], data(saved.entropy)[row], of.g[row], of.e[row], of.u[row], inverse,
                          inverse_vocab};
-  if (t == 0) return kernels::row_gradient(tile, width, y, r, tile);
-  r.g += t;
+  if (!of.any_signal(static_cast<size_t>(row))) return kernels::row_gradient(tile, width, y, r, tile);
+  for (size_t k = 0; k < of.parts.size(); ++k) r.g += of.signals[k][row] * of.parts[k]->sum[row];
   kernels::row_gradient(tile, width, -1, r, tile);
   if (y >= 0 && y < width) tile[y] += inverse * of.g[row];
-  const std::span likeliest = saved.likely.of(row);
-  for (const kernels::LikelyToken& token : likeliest) {
-    const int64_t v = token.id - column;
-    if (v >= 0 && v < width) tile[v] += inverse * t / static_cast<float>(likeliest.size());
+  for (size_t k = 0; k < of.parts.size(); ++k) {
+    const double t = inverse * of.signals[k][row];
+    for (size_t i = 0; i < of.parts[k]->by[row].size(); ++i) {
+      const int64_t v = of.parts[k]->tokens[row][i].id - column;
+      if (v >= 0 && v < width) tile[v] += static_cast<float>(t * of.parts[k]->by[row][i]);
+    }
   }
 }
 
 std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std::vector<at::Tensor>& gradients) {
-  RowGradients of(gradients, saved.hidden.size(0));
+  RowGradients of(gradients, saved.hidden.size(0), saved.signals);
   std::vector<int64_t> active = of.active();
   at::Tensor d_hidden = saved.wants_hidden ? at::zeros_like(saved.hidden) : at::Tensor();
   at::Tensor d_head = saved.wants_head ? gradient_of(saved.lm_head.leaf) : at::Tensor();
@@ -255,30 +238,32 @@ class NativeHead final : public Head {
   int64_t rows_at_once() const override { return std::max<int64_t>(kernels::rows_kept(weight().compute.size(0)), 1); }
 
  protected:
-  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
-                    bool wants_gradient) const override {
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                    std::span<const TokenSignal> signals, bool wants_gradient) const override {
+    const auto inverse_temperature = static_cast<float>(1 / temperature);
+    const int64_t vocab = weight().compute.size(0);
     NativeSaved saved{.hidden = hidden.detach().contiguous(),
-                      .likely = LikelyOfRows(hidden.size(0), likeliest),
+                      .signals = RowSignals(signals, hidden.size(0), vocab, inverse_temperature, wants_gradient),
                       .lm_head = weight(),
                       .target = target,
-                      .inverse_temperature = static_cast<float>(1 / temperature),
+                      .inverse_temperature = inverse_temperature,
                       .wants_hidden = hidden.requires_grad(),
                       .wants_head = weight().leaf.requires_grad()};
-    if (wants_gradient) saved.logits = SavedLogits(hidden.size(0), saved.lm_head.compute.size(0));
+    if (wants_gradient) saved.logits = SavedLogits(hidden.size(0), vocab);
     NativeStats out;
     {
       c10::NoGradGuard no_grad;
       out = native_stats(saved.hidden, saved.lm_head.compute, target, saved.inverse_temperature, saved.logits,
-                         saved.likely);
+                         saved.signals);
     }
-    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin, out.likely};
+    HeadStats stats{out.logprob, out.entropy, out.confidence, out.logit, out.margin, {}};
+    saved.signals.finish(stats, out.lse);
+    if (!wants_gradient) return stats;
     saved.entropy = out.entropy.detach();
-    saved.lse = out.lse;
-    std::vector<at::Tensor> values = {out.logprob, out.entropy, out.confidence};
-    if (likeliest > 0) values.push_back(out.likely);
-    auto outputs = differentiable({hidden, weight().leaf}, values,
-                                  [saved](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin, likeliest > 0 ? outputs[3] : out.likely};
+    saved.lse = out.lse.to(at::kFloat);
+    return with_gradient(
+        std::move(stats), signals, {hidden, weight().leaf},
+        [saved = std::move(saved)](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
   }
 };
 
@@ -333,15 +318,27 @@ class HostSampler final : public TokenSampler {
 
 }  // namespace
 
+HeadStats Head::with_gradient(HeadStats stats, std::span<const TokenSignal> signals,
+                              const std::vector<at::Tensor>& inputs, Backward backward) {
+  std::vector<at::Tensor*> outputs = {&stats.logprob, &stats.entropy, &stats.confidence};
+  for (size_t k = 0; k < signals.size(); ++k)
+    if (signals[k].derivatives) outputs.push_back(&stats.signals[k]);
+  std::vector<at::Tensor> values;
+  for (const at::Tensor* output : outputs) values.push_back(*output);
+  values = differentiable(inputs, values, std::move(backward));
+  for (size_t k = 0; k < outputs.size(); ++k) *outputs[k] = values[k];
+  return stats;
+}
+
 HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
-                      int64_t likeliest) const {
+                      std::span<const TokenSignal> signals) const {
   UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "expected one target per row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
   for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets lie in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
   const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
   work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());
-  return compute(hidden, target, temperature, std::min(likeliest, weight_.compute.size(0)), wants);
+  return compute(hidden, target, temperature, signals, wants);
 }
 
 void Head::note_logits(int64_t rows) const {

@@ -11,20 +11,22 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "core/signal.h"
 #include "hf/parameters.h"
 #include "model/gemm/gemm.h"
+#include "model/tensor/autograd.h"
 #include "sampling/sampler.h"
 
 namespace ucas {
 
 // Statistics of rows (docs/paper.md). z = logits / temperature.
 struct HeadStats {
-  at::Tensor logprob;     // [R] z_y - LSE
-  at::Tensor entropy;     // [R] H
-  at::Tensor confidence;  // [R] C = LSE - mean_v z
-  at::Tensor logit;       // [R] raw, no gradient
-  at::Tensor margin;      // [R] z_y - max_v z, no gradient
-  at::Tensor likely;      // [R] mean of the K largest z, minus LSE; undefined unless asked for
+  at::Tensor logprob;               // [R] z_y - LSE
+  at::Tensor entropy;               // [R] H
+  at::Tensor confidence;            // [R] C = LSE - mean_v z
+  at::Tensor logit;                 // [R] raw, no gradient
+  at::Tensor margin;                // [R] z_y - max_v z, no gradient
+  std::vector<at::Tensor> signals;  // [R] each of those asked for, differentiable where it has derivatives
 };
 
 // A token to be sampled from a row of logits.
@@ -52,9 +54,8 @@ class Head {
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
   // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds the matrix's gradient where it lies.
-  // `likeliest` = K > 0: HeadStats::likely of so many tokens a row, at most V, chosen by these logits.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
-                  int64_t likeliest = 0) const;
+                  std::span<const TokenSignal> signals = {}) const;
   // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.
   virtual int64_t rows_at_once() const { return std::numeric_limits<int64_t>::max(); }
   // [n, V] f32, bit-equal to what stats() sees.
@@ -65,7 +66,11 @@ class Head {
 
  protected:
   virtual HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
-                            int64_t likeliest, bool wants_gradient) const = 0;
+                            std::span<const TokenSignal> signals, bool wants_gradient) const = 0;
+
+  // The same with logprob, entropy, confidence and those signals tied to `inputs`: `backward` gets their gradients.
+  static HeadStats with_gradient(HeadStats stats, std::span<const TokenSignal> signals,
+                                 const std::vector<at::Tensor>& inputs, Backward backward);
 
  private:
   Matrix weight_;

@@ -6,14 +6,15 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "model/gemm/linear.h"
 #include "model/head/head.h"
+#include "model/head/row_signals.h"
 #include "model/tensor/autograd.h"
 
 namespace ucas {
@@ -28,7 +29,7 @@ struct AtenSaved {
   double inverse_temperature;
   bool wants_hidden, wants_head;
   at::Tensor lse, entropy;  // [R, 1]
-  at::Tensor likely;        // [R, K] ids, where asked for
+  RowSignals signals;
 };
 
 // sum += a b in f32, whatever they are kept in.
@@ -53,6 +54,24 @@ void each_logits(const AtenSaved& s, Visit visit) {
   }
 }
 
+// What rows of a signal have read, [n, K] and [n, 1]; token 0 by 0 where a row has read fewer than others.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> tokens_of(const RowSignals::Part& part, int64_t first, int64_t n,
+                                                         const at::TensorOptions& options) {
+  size_t most = 1;
+  for (int64_t i = first; i < first + n; ++i) most = std::max(most, part.tokens[i].size());
+  const at::Tensor ids = at::zeros({n, static_cast<int64_t>(most)}, at::kLong), by = at::zeros(ids.sizes(), at::kFloat),
+                   sum = at::zeros({n, 1}, at::kFloat);
+  for (int64_t i = 0; i < n; ++i) {
+    sum.data_ptr<float>()[i] = part.sum[first + i];
+    for (size_t k = 0; k < part.tokens[first + i].size(); ++k) {
+      const size_t at = static_cast<size_t>(i) * most + k;
+      ids.data_ptr<int64_t>()[at] = part.tokens[first + i][k].id;
+      by.data_ptr<float>()[at] = static_cast<float>(part.by[first + i][k]);
+    }
+  }
+  return {ids.to(options.device()), by.to(options), sum.to(options)};
+}
+
 std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector<at::Tensor>& gradients) {
   const c10::NoGradGuard no_grad;
   const at::Tensor& w = s.lm_head.compute;
@@ -61,15 +80,15 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
   each_logits(s, [&](int64_t first, const at::Tensor& h, const at::Tensor& z) {
     const auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
     const auto part = [&](size_t k) {
-      return k < gradients.size() && gradients[k].defined() ? of(gradients[k]).unsqueeze(1) : at::zeros_like(of(s.lse));
+      return gradients[k].defined() ? of(gradients[k]).unsqueeze(1) : at::zeros_like(of(s.lse));
     };
-    const at::Tensor g = part(0), e = part(1), u = part(2), t = part(3), log_p = z - of(s.lse), p = log_p.exp();
-    at::Tensor d =
-        p * (u - g - t) - u / static_cast<double>(w.size(0)) - e * p * (log_p.clamp_min(-100) + of(s.entropy));
+    const at::Tensor g = part(0), e = part(1), u = part(2), log_p = z - of(s.lse), p = log_p.exp();
+    at::Tensor d = p * (u - g) - u / static_cast<double>(w.size(0)) - e * p * (log_p.clamp_min(-100) + of(s.entropy));
     d.scatter_add_(1, of(s.target), g);
-    if (s.likely.defined()) {
-      const at::Tensor ids = of(s.likely);
-      d.scatter_add_(1, ids, (t / static_cast<double>(ids.size(1))).expand_as(ids));
+    const std::vector<const RowSignals::Part*> signals = s.signals.differentiable();
+    for (size_t k = 0; k < signals.size(); ++k) {
+      const auto [ids, by, sum] = tokens_of(*signals[k], first, h.size(0), z.options());
+      d.sub_(p * part(3 + k) * sum).scatter_add_(1, ids, part(3 + k) * by);
     }
     d = d.mul_(s.inverse_temperature).to(w.scalar_type());
     if (s.wants_hidden) add_gemm(d, w, of(d_hidden));
@@ -84,8 +103,8 @@ class AtenHead final : public Head {
   std::unique_ptr<Head> over(Matrix weight) const override { return make_aten_head(std::move(weight)); }
 
  protected:
-  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
-                    bool wants_gradient) const override {
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                    std::span<const TokenSignal> signals, bool wants_gradient) const override {
     const int64_t rows = hidden.size(0);
     at::Tensor ids = at::empty({rows, 1}, at::kLong);
     std::copy(target.begin(), target.end(), ids.data_ptr<int64_t>());
@@ -94,10 +113,13 @@ class AtenHead final : public Head {
                 .lm_head = weight(),
                 .inverse_temperature = 1 / temperature,
                 .wants_hidden = hidden.requires_grad(),
-                .wants_head = weight().leaf.requires_grad()};
-    // Of each chunk of rows, [rows, 1]: log-sum-exp, entropy, mean, chosen and largest z, mean of the likeliest; their
-    // ids.
-    std::vector<at::Tensor> lse, entropy, mean, chosen, most, likely, which;
+                .wants_head = weight().leaf.requires_grad(),
+                .lse = {},
+                .entropy = {},
+                .signals = RowSignals(signals, rows, weight().compute.size(0), static_cast<float>(1 / temperature),
+                                      wants_gradient)};
+    // Of each chunk of rows, [rows, 1]: log-sum-exp, entropy, mean, chosen and largest z.
+    std::vector<at::Tensor> lse, entropy, mean, chosen, most;
     {
       const c10::NoGradGuard no_grad;
       each_logits(s, [&](int64_t first, const at::Tensor& h, const at::Tensor& z) {
@@ -107,14 +129,10 @@ class AtenHead final : public Head {
         mean.push_back(z.mean(1, true));
         chosen.push_back(z.gather(1, s.target.narrow(0, first, h.size(0))));
         most.push_back(z.amax(1, true));
-        if (likeliest == 0) return;
-        const auto [values, at] = at::topk(z, std::min(likeliest, z.size(1)), 1);
-        likely.push_back(values.mean(1, true));
-        which.push_back(at);
+        s.signals.read(first, z);
       });
       s.lse = at::cat(lse);
       s.entropy = at::cat(entropy);
-      if (likeliest > 0) s.likely = at::cat(which);
     }
     const at::Tensor z = at::cat(chosen);
     const auto flat = [](const at::Tensor& x) { return x.squeeze(1).clone(); };
@@ -123,13 +141,10 @@ class AtenHead final : public Head {
                   .confidence = flat(s.lse - at::cat(mean)),
                   .logit = flat(z * temperature),
                   .margin = flat(z - at::cat(most))};
-    if (likeliest > 0) out.likely = flat(at::cat(likely) - s.lse);
+    s.signals.finish(out, s.lse.squeeze(1));
     if (!wants_gradient) return out;
-    std::vector<at::Tensor> values = {out.logprob, out.entropy, out.confidence};
-    if (out.likely.defined()) values.push_back(out.likely);
-    auto outputs = differentiable({hidden, weight().leaf}, values,
-                                  [s](const std::vector<at::Tensor>& g) { return aten_head_backward(s, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin, out.likely.defined() ? outputs[3] : out.likely};
+    return with_gradient(std::move(out), signals, {hidden, weight().leaf},
+                         [s = std::move(s)](const std::vector<at::Tensor>& g) { return aten_head_backward(s, g); });
   }
 };
 

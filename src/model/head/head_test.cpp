@@ -17,6 +17,7 @@
 #include "kernels/lm_head.h"
 #include "model/backend/block.h"
 #include "model/head/head.h"
+#include "support/signals.h"
 
 namespace ucas {
 namespace {
@@ -59,17 +60,17 @@ void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64
   std::vector<int32_t> target;
   for (int64_t i = 0; i < rows; ++i) target.push_back(static_cast<int32_t>((i * 7919) % vocab));
   target[0] = static_cast<int32_t>(vocab - 1);
-  HeadStats got = make_head({w, w})->stats(h, target, tau, likeliest);
+  HeadStats got = make_head({w, w})->stats(h, target, tau, testing::mean_of_likeliest(likeliest));
   Reference want = reference(h64, w64, target, tau, likeliest);
   EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
   EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
   EXPECT_LT(largest_difference(got.confidence, want.confidence), 2e-5);
   EXPECT_LT(largest_difference(got.margin, want.margin), 2e-5);
-  EXPECT_LT(largest_difference(got.likely, want.likely), 2e-5);
+  EXPECT_LT(largest_difference(got.signals[0], want.likely), 2e-5);
   at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5), l = normal({rows}, 6);
   for (at::Tensor* t : {&g, &e, &u, &l}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
   l.narrow(0, 0, rows / 2).zero_();                                                 // and rows without this part
-  (got.logprob * g + got.entropy * e + got.confidence * u + got.likely * l).sum().backward();
+  (got.logprob * g + got.entropy * e + got.confidence * u + got.signals[0] * l).sum().backward();
   (want.logprob * g + want.entropy * e + want.confidence * u + want.likely * l).sum().backward();
   EXPECT_LT(largest_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
   EXPECT_LT(largest_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
@@ -93,9 +94,10 @@ TEST(head_stats, the_likeliest_tokens_of_a_whole_vocabulary_say_what_the_confide
     std::vector<at::Tensor> gradients;
     for (const bool likely : {false, true}) {
       at::Tensor h = normal({6, 8}, 20).set_requires_grad(true), w = normal({33, 8}, 21).set_requires_grad(true);
-      const HeadStats stats = make_head({w, w})->stats(h, {0, 5, 9, 32, 1, 2}, 0.7, likely ? 33 : 0);
-      EXPECT_EQ(stats.likely.defined(), likely);
-      (likely ? stats.likely : -stats.confidence).sum().backward();
+      const HeadStats stats =
+          make_head({w, w})->stats(h, {0, 5, 9, 32, 1, 2}, 0.7, testing::mean_of_likeliest(likely ? 33 : 0));
+      EXPECT_EQ(stats.signals.size(), likely ? 1 : 0);
+      (likely ? stats.signals[0] : -stats.confidence).sum().backward();
       gradients.push_back(h.grad());
     }
     EXPECT_LT(largest_difference(gradients[0], gradients[1]), 1e-5);
@@ -107,6 +109,7 @@ TEST(head_stats, logits_that_are_kept_give_the_bits_of_those_that_are_computed_a
   const int64_t rows = kernels::rows_kept(kVocab) + 30, first = rows / 512 * 256;
   const at::Tensor h = normal({rows, 8}, 11), g = normal({rows}, 12), e = normal({rows}, 13), l = normal({rows}, 22);
   for (const at::Tensor* t : {&g, &e, &l}) t->narrow(0, 100, 300).zero_();  // some rows are skipped
+  const std::vector<TokenSignal> likeliest = testing::mean_of_likeliest(3);
   for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     std::vector<at::Tensor> hidden, head;
     for (const int64_t cut : {rows, first}) {  // more rows than are kept; in two parts, both are
@@ -115,9 +118,9 @@ TEST(head_stats, logits_that_are_kept_give_the_bits_of_those_that_are_computed_a
         const int64_t count = at == 0 ? cut : rows - cut;
         at::Tensor part = h.narrow(0, at, count).detach().clone().set_requires_grad(true);
         const HeadStats stats =
-            make_native_head({w, w.detach().to(type)})->stats(part, std::vector<int32_t>(count, 70), 0.9, 3);
+            make_native_head({w, w.detach().to(type)})->stats(part, std::vector<int32_t>(count, 70), 0.9, likeliest);
         const auto of = [&](const at::Tensor& x) { return x.narrow(0, at, count); };
-        (stats.logprob * of(g) + stats.entropy * of(e) + stats.likely * of(l)).sum().backward();
+        (stats.logprob * of(g) + stats.entropy * of(e) + stats.signals[0] * of(l)).sum().backward();
         d_hidden.narrow(0, at, count).copy_(part.grad());
         if (at > 0) break;
       }
@@ -148,7 +151,8 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
   std::vector<int32_t> target;
   for (int32_t i = 0; i < 70; ++i) target.push_back(i * 101);
   auto head = make_native_head({w, w});
-  HeadStats all = head->stats(h, target, 0.9), asked = head->stats(h, target, 0.9, 4);
+  const std::vector<TokenSignal> likeliest = testing::mean_of_likeliest(4);
+  HeadStats all = head->stats(h, target, 0.9), asked = head->stats(h, target, 0.9, likeliest);
   EXPECT_TRUE(asked.logprob.equal(all.logprob));
   at::Tensor logits = head->logits(h);
   for (int64_t row : {0, 1, 17, 42, 69}) {
@@ -158,7 +162,8 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
     EXPECT_EQ(alone.entropy.item<float>(), all.entropy[row].item<float>());
     EXPECT_EQ(alone.confidence.item<float>(), all.confidence[row].item<float>());
     EXPECT_EQ(alone.margin.item<float>(), all.margin[row].item<float>());
-    EXPECT_EQ(head->stats(h.narrow(0, row, 1), one, 0.9, 4).likely.item<float>(), asked.likely[row].item<float>());
+    EXPECT_EQ(head->stats(h.narrow(0, row, 1), one, 0.9, likeliest).signals[0].item<float>(),
+              asked.signals[0][row].item<float>());
     at::Tensor own = head->logits(h.narrow(0, row, 1))[0].contiguous();
     EXPECT_TRUE(own.equal(logits[row]));
     float chosen = own.data_ptr<float>()[one[0]], inverse = static_cast<float>(1 / 0.9);
@@ -166,9 +171,9 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
     EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, own.numel()).logprob, alone.logprob.item<float>());
     EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, own.numel()).margin, alone.margin.item<float>());
     EXPECT_EQ(chosen, alone.logit.item<float>());
-    const auto likeliest = own.argmax().item<int64_t>();
+    const auto most = own.argmax().item<int64_t>();
     EXPECT_LE(alone.margin.item<float>(), 0);
-    EXPECT_EQ(head->stats(h.narrow(0, row, 1), {static_cast<int32_t>(likeliest)}, 0.9).margin.item<float>(), 0);
+    EXPECT_EQ(head->stats(h.narrow(0, row, 1), {static_cast<int32_t>(most)}, 0.9).margin.item<float>(), 0);
   }
 }
 

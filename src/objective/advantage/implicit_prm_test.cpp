@@ -14,7 +14,8 @@ Batch batch_of(const std::vector<std::vector<float>>& q, const std::vector<bool>
   std::vector<testing::Row> rows;
   for (const auto& row : q) rows.push_back({0, 0, row, row});
   Batch batch = testing::make_batch(rows);
-  for (const auto& row : q) batch.prm_logratio.insert(batch.prm_logratio.end(), row.begin(), row.end());
+  for (const auto& row : q)
+    batch.signal("prm_logratio").insert(batch.signal("prm_logratio").end(), row.begin(), row.end());
   for (size_t i = 0; i < right.size(); ++i) {
     batch.responses[i].verdict.kind = right[i] ? VerdictKind::equal : VerdictKind::unequal;
   }

@@ -28,13 +28,14 @@ void discount_backwards(const Batch& batch, double gamma, std::span<double> rewa
 }
 
 std::vector<double> gae(const Batch& batch, std::span<const double> reward, double gamma, double lambda) {
-  UCAS_CHECK(batch.value.size() == batch.token.size() && reward.size() == batch.token.size(),
+  const std::vector<float>& value = batch.signal("value");
+  UCAS_CHECK(value.size() == batch.token.size() && reward.size() == batch.token.size(),
              "GAE needs the value and the reward of every token");
   std::vector<double> A(reward.size());
   for (const Response& o : batch.responses) {
     double V_next = 0, A_next = 0;
     for (int64_t t = o.first + o.length - 1; t >= o.first; --t) {
-      double V = batch.value[t];
+      double V = value[t];
       double delta = reward[t] + gamma * V_next - V;
       A_next = A[t] = delta + gamma * lambda * A_next;
       V_next = V;

@@ -13,7 +13,7 @@ Batch example() {
     return testing::Row{group, reward, std::vector<float>(length), std::vector<float>(length)};
   };
   Batch batch = testing::make_batch({row(0, 1, 3), row(0, 0, 2), row(1, 1, 0), row(1, 0, 3), row(1, 1, 1)});
-  batch.value = {0.4f, 0.5f, 0.7f, 0.6f, 0.3f, 0.5f, 0.2f, 0.1f, 0.8f};
+  batch.signal("value") = {0.4f, 0.5f, 0.7f, 0.6f, 0.3f, 0.5f, 0.2f, 0.1f, 0.8f};
   return batch;
 }
 
@@ -40,14 +40,14 @@ TEST(gae, with_lambda_zero_each_token_has_its_own_error_only) {
   std::vector<double> A = run(batch, 0.9, 0);
   EXPECT_NEAR(A[0], 0.9 * 0.5 - 0.4, 1e-7);
   EXPECT_NEAR(A[2], 1 - 0.7, 1e-7);
-  batch.value[2] = 5;  // two tokens later: not seen
+  batch.signal("value")[2] = 5;  // two tokens later: not seen
   EXPECT_EQ(run(batch, 0.9, 0)[0], A[0]);
 }
 
 TEST(gae, nothing_crosses_from_one_response_to_the_next) {
   Batch batch = example(), other = example();
   other.responses[3].reward = -7;  // the fourth response, tokens 5 .. 7
-  for (size_t t = 5; t < 8; ++t) other.value[t] += 3;
+  for (size_t t = 5; t < 8; ++t) other.signal("value")[t] += 3;
   std::vector<double> a = run(batch, 0.99, 0.95), b = run(other, 0.99, 0.95);
   for (size_t t : {0, 1, 2, 3, 4, 8}) EXPECT_EQ(a[t], b[t]) << t;
   EXPECT_NE(a[5], b[5]);

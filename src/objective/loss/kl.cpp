@@ -42,13 +42,14 @@ KlTerm kl_term(KlEstimator estimator, double logprob, double ref_logprob) {
 
 double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta) {
   size_t n = batch.token.size();
-  UCAS_CHECK(batch.old_logprob.size() == n && batch.ref_logprob.size() == n, "KL in reward needs both log-probs");
+  const std::vector<float>& reference = batch.signal("ref_logprob");
+  UCAS_CHECK(batch.old_logprob.size() == n && reference.size() == n, "KL in reward needs both log-probs");
   batch.reward_kl.assign(n, 0.0f);
   std::vector<double> row_means;
   for (Response& o : batch.responses) {
     double sum = 0, penalty = 0;
     for (int64_t t = o.first; t < o.first + o.length; ++t) {
-      double kl = kl_term(estimator, batch.old_logprob[t], batch.ref_logprob[t]).value;
+      double kl = kl_term(estimator, batch.old_logprob[t], reference[t]).value;
       batch.reward_kl[t] = static_cast<float>(beta * kl);
       sum += kl;
       penalty += batch.reward_kl[t];

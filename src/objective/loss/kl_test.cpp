@@ -17,7 +17,7 @@ Batch small_batch() {
   Batch batch;
   batch.token = {1, 2, 3, 4, 5};
   batch.old_logprob = {-0.5f, -1.0f, -2.0f, -0.25f, -0.75f};
-  batch.ref_logprob = {-1.0f, -1.0f, -1.5f, -0.5f, -0.25f};
+  batch.signal("ref_logprob") = {-1.0f, -1.0f, -1.5f, -0.5f, -0.25f};
   batch.groups.push_back({0, 0, 3, {}});
   for (auto [first, length, reward] : {std::tuple{0, 3, 1.0f}, {3, 0, 0.0f}, {3, 2, 0.5f}}) {
     Response o;
@@ -59,7 +59,7 @@ TEST(kl_reward, the_order_of_responses_changes_no_bit_of_the_kl) {
     batch.responses.push_back(o);
     batch.token.push_back(i);
     batch.old_logprob.push_back(-0.1f * static_cast<float>(i * i % 17));
-    batch.ref_logprob.push_back(-0.3f);
+    batch.signal("ref_logprob").push_back(-0.3f);
   }
   Batch reversed = batch;
   std::reverse(reversed.responses.begin(), reversed.responses.end());

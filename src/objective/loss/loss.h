@@ -3,11 +3,16 @@
 // the loss of the mini-batch of it.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/batch.h"
+#include "core/signal.h"
 #include "objective/config.h"
 
 namespace ucas {
@@ -25,32 +30,35 @@ struct LossInput {
   std::span<const float> entropy;                                  // H, current policy
   std::span<const float> confidence;                               // C, current policy
   std::span<const float> old_logprob, rollout_logprob, advantage;  // the sampler's under the whole vocabulary
-  std::span<const float> ref_logprob;                              // frozen reference; empty unless needed
   std::span<const uint8_t> mark = {};  // what select() said; empty where the method selects nothing
   uint64_t seed = 0;                   // for a loss that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
-  bool only_marked = false;                   // tokens of mark 0 are neither in the sum nor in the denominator
-  std::span<const float> margin = {};         // lp - max_v ln pi(v), current policy (Needs::likeliest), or empty
-  std::span<const float> min_p_logprob = {};  // Batch::min_p_logprob (Needs::min_p), or empty
+  bool only_marked = false;  // tokens of mark 0 are neither in the sum nor in the denominator
+  // Needs::current of the current policy, and what else the batch has: [n] each, by key. A check fails where none is.
+  std::vector<std::pair<std::string_view, std::span<const float>>> signals = {};
+  std::span<const float> signal(std::string_view key) const;
 };
 
-// Per token, before aggregation: the loss and its derivatives with respect to lp, H, C and the mean log-prob of the
-// likeliest tokens at its place (read where Needs::likeliest asks for it). `clipped`: 1 upper/lower clip, 2 dual clip.
+// Per token, before aggregation: the loss and its derivatives with respect to lp, H, C and those of Needs::current that
+// have derivatives. `clipped`: 1 upper/lower clip, 2 dual clip.
 // token_loss receives all of them as 0 and writes what differs.
 struct LossOutput {
-  std::span<float> loss, d_logprob, d_entropy, d_confidence, d_likely;
+  std::span<float> loss, d_logprob, d_entropy, d_confidence;
   std::span<uint8_t> clipped;
   bool absolute_drift = false;  // actor/ppo_kl is the mean of |lp - old|, not of old - lp
-  auto numbers() const { return std::array{loss, d_logprob, d_entropy, d_confidence, d_likely}; }
+  std::vector<std::pair<std::string_view, std::span<float>>> d_signals = {};
+  std::span<float> d_signal(std::string_view key) const;
+  std::vector<std::span<float>> numbers() const;  // all but `clipped`
 };
 
 // Owns the arrays that a LossOutput points into.
 class LossBuffer {
  public:
-  LossOutput view(int64_t tokens);  // valid until the next call
+  LossOutput view(int64_t tokens, std::span<const TokenSignal> current = {});  // valid until the next call
 
  private:
-  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_, d_likely_;
+  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_;
+  std::map<std::string, std::vector<float>, std::less<>> d_signals_;
   std::vector<uint8_t> clipped_;
 };
 

@@ -23,23 +23,6 @@ constexpr int64_t kMostSignalBytes = int64_t{4} << 30;
 constexpr const char *kRatio = "ratio", *kClipped = "clipped";  // of the update, not of the batch
 constexpr double kLargest = 3.4028235e38;                       // the largest float as it is written
 
-using Array = std::pair<const char*, std::vector<float> Batch::*>;
-constexpr Array kArrays[] = {
-    {"rollout_logprob", &Batch::rollout_logprob},
-    {"rollout_whole_logprob", &Batch::rollout_whole_logprob},
-    {"old_logprob", &Batch::old_logprob},
-    {"ref_logprob", &Batch::ref_logprob},
-    {"reward_kl", &Batch::reward_kl},
-    {"value", &Batch::value},
-    {"prm_logratio", &Batch::prm_logratio},
-    {"teacher_logprob", &Batch::teacher_logprob},
-    {"entropy", &Batch::entropy},
-    {"confidence", &Batch::confidence},
-    {"logit", &Batch::logit},
-    {"margin", &Batch::margin},
-    {"min_p_logprob", &Batch::min_p_logprob},
-};
-
 // ------------------------------------------------------------------------------------------------------- writing
 
 // Text that reads back to the same float32 through a float64, as JSON readers do.
@@ -93,11 +76,9 @@ std::string header_line(const StepData& data) {
     }
   }
   header["answer_classes"] = data.answer_classes;
-  header["tail_confidence"] = data.tail_confidence;
+  header["tail_confidence"] = data.batch.has_tails;
   header["arrays"] = OrderedJson::array();
-  for (const auto& [name, member] : kArrays) {
-    if (!(data.batch.*member).empty()) header["arrays"].push_back(name);
-  }
+  for (const auto& [key, values] : data.batch.all_signals()) header["arrays"].push_back(key);
   if (!data.ratio.empty()) header["arrays"].push_back(kRatio);
   if (!data.clipped.empty()) header["arrays"].push_back(kClipped);
   header["pieces"] = !data.piece.empty();
@@ -129,8 +110,8 @@ void append_response(std::string& out, const StepData& data, size_t row) {
     append_list(out, "piece", Batch::tokens(data.piece, o),
                 [](std::string& to, const std::string& piece) { to += json_text(piece); });
   }
-  for (const auto& [name, member] : kArrays) {
-    if (!(batch.*member).empty()) append_list(out, name, Batch::tokens(batch.*member, o), append_number);
+  for (const auto& [key, values] : batch.all_signals()) {
+    append_list(out, std::string(key), values.subspan(o.first, o.length), append_number);
   }
   append_list(out, "advantage", Batch::tokens(data.advantage, o), append_number);
   if (!data.ratio.empty()) append_list(out, kRatio, Batch::tokens(data.ratio, o), append_number);
@@ -203,8 +184,7 @@ class Lines {
 
 struct Header {
   int64_t groups = 0;
-  std::vector<std::vector<float> Batch::*> arrays;
-  std::vector<const char*> names;
+  std::vector<std::string> signals;
   bool ratio = false, clipped = false, pieces = false;
 };
 
@@ -237,7 +217,7 @@ Header read_header(const JsonObject& line, StepData& data) {
     }
   }
   data.answer_classes = line.truth("answer_classes");
-  data.tail_confidence = line.truth("tail_confidence");
+  data.batch.has_tails = line.truth("tail_confidence");
   header.pieces = line.truth("pieces");
   std::set<std::string> seen;
   for (const std::string& name : line.texts("arrays")) {
@@ -246,11 +226,7 @@ Header read_header(const JsonObject& line, StepData& data) {
       (name == kRatio ? header.ratio : header.clipped) = true;
       continue;
     }
-    const Array* found = nullptr;
-    for (const Array& array : kArrays) found = name == array.first ? &array : found;
-    if (found == nullptr) line.refuse(str("\"arrays\": \"", printable(name), "\" is no known signal"));
-    header.names.push_back(found->first);
-    header.arrays.push_back(found->second);
+    header.signals.push_back(name);
   }
   for (const JsonObject& row : line.children("trace")) {
     data.trace.push_back({row.text("name"), row.truth("per_token"), {}});
@@ -299,9 +275,7 @@ void read_response(const JsonObject& line, const Header& header, StepData& data)
     expect_count(line, "piece", static_cast<int64_t>(pieces.size()), o.length);
     data.piece.insert(data.piece.end(), pieces.begin(), pieces.end());
   }
-  for (size_t i = 0; i < header.arrays.size(); ++i) {
-    append_numbers(line, header.names[i], o.length, batch.*header.arrays[i]);
-  }
+  for (const std::string& key : header.signals) append_numbers(line, key, o.length, batch.signal(key));
   append_numbers(line, "advantage", o.length, data.advantage);
   if (header.ratio) append_numbers(line, kRatio, o.length, data.ratio);
   if (header.clipped) {
@@ -340,9 +314,10 @@ Batch leading_groups(const Batch& batch, int64_t tokens) {
   part.responses = cut(batch.responses, responses);
   part.reward_terms = batch.reward_terms;
   part.seed = batch.seed;
+  part.has_tails = batch.has_tails;
   part.stop_ids = batch.stop_ids;
   part.token = cut(batch.token, end);
-  for (const auto& [name, member] : kArrays) part.*member = cut(batch.*member, end);
+  for (const auto& [key, values] : batch.all_signals()) part.signal(key).assign(values.begin(), values.begin() + end);
   return part;
 }
 

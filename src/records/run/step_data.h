@@ -24,7 +24,6 @@ struct StepData {
   std::string method, preset;                                 // of the run; the registry's name
   std::vector<std::pair<std::string, std::string>> settings;  // all its options, values as in config.toml
   bool answer_classes = false;                                // Verdict::answer_class was computed
-  bool tail_confidence = false;                               // so was Response::tail_confidence
   int64_t groups_of_step = 0;                                 // that the step trained on; the first ones are here
   Batch batch;
   std::vector<std::string> problem;            // id of each group's problem

@@ -158,7 +158,7 @@ TEST_F(step_data, everything_reads_back) {
   EXPECT_EQ(again.preset, "paper");
   EXPECT_EQ(again.settings, data.settings);
   EXPECT_TRUE(again.answer_classes);
-  EXPECT_FALSE(again.tail_confidence);
+  EXPECT_FALSE(again.batch.has_tails);
   EXPECT_EQ(again.groups_of_step, 5);
   EXPECT_FALSE(again.whole());
   EXPECT_EQ(again.batch.stop_ids, data.batch.stop_ids);
@@ -178,7 +178,8 @@ TEST_F(step_data, everything_reads_back) {
   EXPECT_TRUE(same(again.batch.old_logprob, data.batch.old_logprob));
   EXPECT_TRUE(same(again.batch.entropy, data.batch.entropy));
   EXPECT_TRUE(same(again.batch.confidence, data.batch.confidence));
-  EXPECT_TRUE(again.batch.value.empty() && again.batch.ref_logprob.empty() && again.batch.prm_logratio.empty());
+  EXPECT_TRUE(again.batch.signal("value").empty() && again.batch.signal("ref_logprob").empty() &&
+              again.batch.signal("prm_logratio").empty());
   EXPECT_TRUE(same(again.advantage, data.advantage));
   EXPECT_TRUE(same(again.ratio, data.ratio));
   EXPECT_EQ(again.clipped, data.clipped);
@@ -215,16 +216,17 @@ TEST_F(step_data, what_clipped_a_token_is_none_or_one_of_two) {
 TEST_F(step_data, every_float_reads_back_to_its_bits) {
   EXPECT_TRUE(rc::check("bits", [this] {
     StepData data = small();
-    data.batch.value.clear();
-    for (int i = 0; i < 5; ++i) data.batch.value.push_back(std::bit_cast<float>(*rc::gen::arbitrary<uint32_t>()));
-    RC_ASSERT(same(back(data).batch.value, data.batch.value));
+    data.batch.signal("value").clear();
+    for (int i = 0; i < 5; ++i)
+      data.batch.signal("value").push_back(std::bit_cast<float>(*rc::gen::arbitrary<uint32_t>()));
+    RC_ASSERT(same(back(data).batch.signal("value"), data.batch.signal("value")));
   }));
   // Shortest texts near the middle of two floats, and many more.
   StepData data = small();
   for (uint32_t bits = 1; bits < 0x7f800000u; bits += 997 * 1009 * 5) {
-    data.batch.value.assign(5, 0);
-    for (uint32_t i = 0; i < 5; ++i) data.batch.value[i] = std::bit_cast<float>(bits + i);
-    ASSERT_TRUE(same(back(data).batch.value, data.batch.value)) << bits;
+    data.batch.signal("value").assign(5, 0);
+    for (uint32_t i = 0; i < 5; ++i) data.batch.signal("value")[i] = std::bit_cast<float>(bits + i);
+    ASSERT_TRUE(same(back(data).batch.signal("value"), data.batch.signal("value"))) << bits;
   }
 }
 
@@ -268,7 +270,7 @@ TEST_F(step_data, what_is_broken_is_refused_by_line_and_name) {
   expect(broken("\"responses\": 2", "\"responses\": 0"), ":2: \"responses\"");
   expect(broken("\"responses\": 2", "\"responses\": 3"), ":5: the field \"sample\" is missing");
   expect(broken("\"groups\":2", "\"groups\":6"), "\"groups\": number 6, expected a whole number from 1 to 5");
-  expect(broken("\"entropy\"", "\"entropie\""), "\"entropie\" is no known signal");
+  expect(broken("\"entropy\"", "\"entropie\""), "the field \"entropie\" is missing");
   expect(broken("\"per_token\":false", "\"per_token\":0"), "trace[0]: \"per_token\": number 0, expected true or false");
 }
 

@@ -96,8 +96,10 @@ std::vector<TokenQuantity> token_quantities(const StepData& data) {
   signal("H", "entropy of the distribution", "", finite(b.entropy));
   signal("C_t", "confidence of the distribution", "Eq. 5", finite(b.confidence));
   signal("l", "raw logit", "Eq. 5", finite(b.logit));
-  if (!b.ref_logprob.empty()) signal("p_ref", "probability, reference policy", "", exponential(b.ref_logprob, {}));
-  if (!b.teacher_logprob.empty()) signal("p_T", "probability, teacher", "", exponential(b.teacher_logprob, {}));
+  if (!b.signal("ref_logprob").empty())
+    signal("p_ref", "probability, reference policy", "", exponential(b.signal("ref_logprob"), {}));
+  if (!b.signal("teacher_logprob").empty())
+    signal("p_T", "probability, teacher", "", exponential(b.signal("teacher_logprob"), {}));
   const std::vector<float>& sampler = b.sampler_logprob();
   if (sampler.size() == b.old_logprob.size() && sampler != b.old_logprob) {
     signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, sampler));
@@ -105,8 +107,8 @@ std::vector<TokenQuantity> token_quantities(const StepData& data) {
   if (!b.rollout_whole_logprob.empty()) {
     signal("q_p", "mass that top-p and top-k kept", "", exponential(b.rollout_whole_logprob, b.rollout_logprob));
   }
-  if (!traced("V")) signal("V", "the critic's value before the token", "", finite(b.value));
-  if (!traced("q")) signal("q", "log-ratio of the process reward model", "", finite(b.prm_logratio));
+  if (!traced("V")) signal("V", "the critic's value before the token", "", finite(b.signal("value")));
+  if (!traced("q")) signal("q", "log-ratio of the process reward model", "", finite(b.signal("prm_logratio")));
   signal("R_kl", "KL taken off the token's reward", "", finite(b.reward_kl));
   for (size_t i = 0; i < std::min(data.trace.size(), kMostTraceRows); ++i) all.push_back(of_trace(data.trace[i]));
   const char* equation = traced("A_mod") ? "Eq. 10" : "";

@@ -55,8 +55,9 @@ class Critic final : public AuxiliaryModel {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    batch.value = batch_values(network_, batch, update_.micro_batch_tokens, step.ranks);
-    if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread(metric::critic_values, values);
+    std::vector<float>& V = batch.signal("value");
+    V = batch_values(network_, batch, update_.micro_batch_tokens, step.ranks);
+    if (const auto values = batch.trained(V); !values.empty()) m.set_spread(metric::critic_values, values);
     m.set(metric::timing_values, now_seconds() - began);
   }
 
@@ -88,7 +89,7 @@ class Critic final : public AuxiliaryModel {
     m.set(metric::critic_vf_loss, mean.vf_loss);
     m.set(metric::critic_vf_clipfrac, mean.vf_clipfrac);
     m.set(metric::critic_vpred_mean, mean.vpred_mean);
-    m.set(metric::critic_vf_explained_var, explained_variance(batch.trained(batch.value), learnt));
+    m.set(metric::critic_vf_explained_var, explained_variance(batch.trained(batch.signal("value")), learnt));
     m.set(metric::critic_grad_norm, norm);
     m.set(metric::critic_lr, lr);
     m.set(metric::critic_skipped_updates, static_cast<double>(skipped_.total));
@@ -198,7 +199,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
     };
     at::Tensor V = network.values(packed);
     std::vector<float> d_value(packed.row.size());
-    value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
+    value_loss(to_host(V), take(batch.signal("value")), take(returns), value_clip, tokens, d_value, metrics);
     backward_from({{V, d_value}});
   };
   const auto schedule = make_schedule(among, *network.body, network.parameters(), doubles_of(metrics));

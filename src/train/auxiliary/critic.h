@@ -39,7 +39,7 @@ std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64
                                 Ranks* ranks = nullptr);
 
 // Adds d (token mean of the clipped value loss over `responses`) / d parameter to the gradients, whatever the token
-// budget cuts them into. `returns` is [N]; the old values are batch.value.
+// budget cuts them into. `returns` is [N]; the old values are batch.signal("value").
 ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& batch, std::span<const float> returns,
                                             std::span<const int64_t> responses, double value_clip, int64_t token_budget,
                                             const Among& among = {});

@@ -135,8 +135,8 @@ TEST_F(critic, values_do_not_depend_on_micro_batches_bit_for_bit) {
 TEST_F(critic, the_gradient_is_that_of_the_loss_and_does_not_depend_on_the_cut) {
   ValueNetwork network = make_value_network(path("model"), 1, at::kCPU);
   Batch batch = critic_batch();
-  batch.value = batch_values(network, batch, 64);
-  for (float& v : batch.value) v += 0.3f;  // some values are now beyond the clip
+  batch.signal("value") = batch_values(network, batch, 64);
+  for (float& v : batch.signal("value")) v += 0.3f;  // some values are now beyond the clip
   std::vector<float> returns = random_floats(batch.token.size(), 1);
   auto loss = [&](int64_t budget) {
     return accumulate_value_gradients(network, batch, returns, everyone(batch), 0.2, budget);
@@ -208,7 +208,7 @@ TEST_F(critic, learns_what_the_rewards_were) {
     Batch batch = critic_batch();
     StepMetrics m;
     auxiliary->prepare(batch, {step, 30, 0}, m);
-    ASSERT_EQ(batch.value.size(), batch.token.size());
+    ASSERT_EQ(batch.signal("value").size(), batch.token.size());
     auxiliary->learn(batch, {step, 30, static_cast<uint64_t>(step)}, m);
     if (step == 1) first = m.get(metric::critic_vf_loss);
     last = m.get(metric::critic_vf_loss);

@@ -47,10 +47,10 @@ class ImplicitPrm final : public AuxiliaryModel {
     double began = now_seconds();
     ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, update_.micro_batch_tokens, step.ranks);
     if (config_.order == PrmOrder::before) train(batch, step, m);
-    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, update_.micro_batch_tokens, step.ranks);
-    for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
-    if (const auto ratios = batch.trained(batch.prm_logratio); !ratios.empty())
-      m.set_spread(metric::prm_logratio, ratios);
+    std::vector<float>& q = batch.signal("prm_logratio");
+    q = compute_logprobs(*phi_, batch, kTemperature, update_.micro_batch_tokens, step.ranks);
+    for (size_t t = 0; t < q.size(); ++t) q[t] -= ref_logprob_[t];
+    if (const auto ratios = batch.trained(q); !ratios.empty()) m.set_spread(metric::prm_logratio, ratios);
     seconds_ = now_seconds() - began;
     m.set(metric::timing_prm, seconds_);
   }

@@ -62,8 +62,8 @@ std::vector<float> other_reference(const Batch& batch) {
 
 double loss_of(Model& phi, const Batch& batch, const std::vector<float>& ref, double beta) {
   Batch scored = batch;
-  scored.prm_logratio = compute_logprobs(phi, batch, 1.0, 4096);
-  for (size_t t = 0; t < ref.size(); ++t) scored.prm_logratio[t] -= ref[t];
+  scored.signal("prm_logratio") = compute_logprobs(phi, batch, 1.0, 4096);
+  for (size_t t = 0; t < ref.size(); ++t) scored.signal("prm_logratio")[t] -= ref[t];
   return testing::implicit_prm_loss(scored, beta).loss;
 }
 
@@ -146,7 +146,7 @@ TEST_F(implicit_prm_model, scores_before_it_learns_where_the_authors_do) {
   Batch batch = small_batch();
   StepMetrics m;
   prm->prepare(batch, {1, 10, 0}, m);
-  for (float q : batch.prm_logratio) EXPECT_EQ(q, 0.0f);  // phi is its frozen start, to the bit
+  for (float q : batch.signal("prm_logratio")) EXPECT_EQ(q, 0.0f);  // phi is its frozen start, to the bit
   prm->learn(batch, {1, 10, 0}, m);
   EXPECT_NEAR(m.get(metric::prm_ce_loss), std::log(2.0), 1e-6);
   EXPECT_EQ(m.get(metric::prm_lr), 0.01);

@@ -33,7 +33,7 @@ class Reference final : public AuxiliaryModel {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
+    batch.signal("ref_logprob") = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
     if (reward_.kl_coeff > 0) {
       m.set(metric::actor_reward_kl_penalty, take_kl_off_reward(batch, reward_.kl_estimator, reward_.kl_coeff));
       m.set(metric::actor_reward_kl_penalty_coeff, reward_.kl_coeff);
@@ -104,7 +104,7 @@ class Teacher final : public AuxiliaryModel {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     const double began = now_seconds();
-    batch.teacher_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
+    batch.signal("teacher_logprob") = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
     m.set(metric::timing_teacher, now_seconds() - began);
   }
 

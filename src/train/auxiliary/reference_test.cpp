@@ -64,14 +64,14 @@ TEST_F(reference, equals_the_policy_bit_for_bit_before_the_first_update_and_neve
   auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
   StepMetrics m = prepare(*auxiliary, batch_);
-  EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob);
+  EXPECT_EQ(batch_.signal("ref_logprob"), batch_.old_logprob);
   EXPECT_GE(m.get(metric::timing_ref), 0);
   EXPECT_TRUE(batch_.reward_kl.empty());
-  std::vector<float> before = batch_.ref_logprob;
+  std::vector<float> before = batch_.signal("ref_logprob");
   move_policy();
   policy_signals();
   prepare(*auxiliary, batch_);
-  EXPECT_EQ(batch_.ref_logprob, before);
+  EXPECT_EQ(batch_.signal("ref_logprob"), before);
   EXPECT_NE(batch_.old_logprob, before);
   EXPECT_TRUE(auxiliary->weights().empty());
   EXPECT_EQ(auxiliary->optimizer(), nullptr);
@@ -100,7 +100,7 @@ TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_w
   reset->follow(*policy_, {4, 10, 0}, m);
   policy_signals();
   prepare(*reset, batch_);
-  EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob) << "the policy as it is";
+  EXPECT_EQ(batch_.signal("ref_logprob"), batch_.old_logprob) << "the policy as it is";
   EXPECT_EQ(reset->state().at("synced_at"), 4);
 }
 
@@ -119,7 +119,7 @@ TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {
     double sum = 0;
     for (int64_t t = o.first; t < o.first + o.length; ++t) {
       auto i = static_cast<size_t>(t);
-      sum += 0.5 * (static_cast<double>(batch_.old_logprob[i]) - batch_.ref_logprob[i]);
+      sum += 0.5 * (static_cast<double>(batch_.old_logprob[i]) - batch_.signal("ref_logprob")[i]);
     }
     EXPECT_NEAR(o.kl_penalty, sum, 1e-5);
     EXPECT_FLOAT_EQ(o.reward + o.kl_penalty, o.score);

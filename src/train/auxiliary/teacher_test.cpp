@@ -61,8 +61,8 @@ TEST_F(teacher, says_what_its_checkpoint_says_at_the_sampling_temperature_and_le
   auto auxiliary = make("teacher");
   StepMetrics m;
   auxiliary->prepare(batch_, {1, 10, 0}, m);
-  EXPECT_EQ(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 0.7, 64));
-  EXPECT_NE(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 1.0, 64));
+  EXPECT_EQ(batch_.signal("teacher_logprob"), compute_logprobs(*other_, batch_, 0.7, 64));
+  EXPECT_NE(batch_.signal("teacher_logprob"), compute_logprobs(*other_, batch_, 1.0, 64));
   EXPECT_GE(m.get(metric::timing_teacher), 0);
   EXPECT_TRUE(auxiliary->weights().empty());
   EXPECT_EQ(auxiliary->optimizer(), nullptr);
@@ -76,7 +76,7 @@ TEST_F(teacher, a_policy_that_is_its_own_teacher_has_no_gap) {
   StepMetrics m;
   auxiliary->prepare(batch_, {1, 10, 0}, m);
   compute_signals(*policy_, batch_, 0.7, 64);
-  EXPECT_EQ(batch_.teacher_logprob, batch_.old_logprob);
+  EXPECT_EQ(batch_.signal("teacher_logprob"), batch_.old_logprob);
 }
 
 TEST_F(teacher, of_other_tokens_is_refused_with_the_first_that_differs) {

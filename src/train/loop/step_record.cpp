@@ -86,7 +86,6 @@ std::string signal_rows(const Collected& made, const Training& t, const Advantag
     kept.settings.emplace_back(field.key, field.value);
   }
   kept.answer_classes = config.needs().answer_classes;
-  kept.tail_confidence = true;  // the trainer computes it for every step that is saved
   kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
   kept.batch = leading_groups(made.batch, kStoredSignalTokens);
   const std::map<std::string, GraderKind> of_source = parse_graders(config.reward.graders, "reward.graders");

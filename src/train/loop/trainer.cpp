@@ -19,7 +19,6 @@
 #include "train/optimizer/schedule.h"
 #include "train/signals/logprobs.h"
 #include "train/state/checkpoint.h"
-#include "train/update/min_p.h"
 
 namespace ucas {
 
@@ -55,10 +54,11 @@ class WatchedTraining final : public TrainObserver {
 void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   auto clock = record.time(metric::timing_old_log_prob, "scoring", {.operations = &metric::perf_mfu_actor_infer});
   const TrainConfig& c = t.config;
-  const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
+  const Needs needs = c.needs();
+  const bool tail = needs.reads("tail_confidence") || record.keeps_tokens();  // a stored step serves all methods
   const int64_t budget = c.update.micro_batch_tokens;
   const bool said = c.rollout.old_log_prob == OldPolicy::sampler && !c.rollout.served() && c.device == "cpu" && !tail &&
-                    !c.needs().margin;
+                    needs.sampler_knows();
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
@@ -68,11 +68,8 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   }
   if (checked <= 0) {
     compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
-                    c.needs().margin, t.ranks.get());
+                    needs.signals, t.ranks.get());
     checked = batch.token_count();
-  }
-  if (const std::optional<double> min_p = c.needs().min_p) {
-    batch.min_p_logprob = min_p_logprobs(*t.policy.model, batch, *min_p, c.rollout.temperature, budget, t.ranks.get());
   }
   record.metrics.set(metric::rollout_checked_share,
                      static_cast<double>(checked) / static_cast<double>(std::max<int64_t>(1, batch.token_count())));
@@ -238,7 +235,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   const TrainConfig& c = t_.config;
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
-  const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
+  const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage);
   const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   std::vector<LossMetrics> losses;

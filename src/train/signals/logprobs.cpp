@@ -152,8 +152,9 @@ at::Tensor response_rows(Model& model, const PackedResponses& packed) {
   return at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
 }
 
-HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
-  return model.head().stats(response_rows(model, packed), packed.target, temperature);
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature,
+                         std::span<const TokenSignal> signals) {
+  return model.head().stats(response_rows(model, packed), packed.target, temperature, signals);
 }
 
 std::vector<float> to_host(const at::Tensor& values) {
@@ -162,7 +163,7 @@ std::vector<float> to_host(const at::Tensor& values) {
   return std::vector<float>(data, data + host.numel());
 }
 
-void backward_from(std::initializer_list<GivenGradient> terms) {
+void backward_from(const std::vector<GivenGradient>& terms) {
   at::Tensor root;
   for (const auto& [values, gradient] : terms) {
     if (root.defined() && std::ranges::all_of(gradient, [](float g) { return g == 0; })) continue;
@@ -174,7 +175,7 @@ void backward_from(std::initializer_list<GivenGradient> terms) {
   root.backward();
 }
 
-void all_gather(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
+void all_gather(Ranks* ranks, const std::vector<std::vector<float>*>& parts) {
   if (ranks == nullptr || ranks->alone()) return;
   std::vector<at::Tensor> tensors;
   for (std::vector<float>* part : parts) {
@@ -194,12 +195,12 @@ namespace {
 
 // The statistics of every token of this rank's responses, micro-batch after micro-batch.
 void for_each_own_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> all, Ranks* ranks,
-                        double temperature, int64_t tail_limit,
+                        double temperature, int64_t tail_limit, std::span<const TokenSignal> signals,
                         const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
   for (const auto& micro : own_micro_batches(all, ranks)) {
     PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
-    use(packed, response_stats(model, packed, temperature));
+    use(packed, response_stats(model, packed, temperature, signals));
   }
 }
 
@@ -210,25 +211,29 @@ void scatter(const PackedResponses& packed, const std::vector<float>& values, st
 }  // namespace
 
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
-                     bool margin, Ranks* ranks) {
-  auto n = static_cast<size_t>(batch.token_count());
-  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
-    values->assign(n, kNotMine);
-  }
-  batch.margin.assign(margin ? n : 0, kNotMine);
+                     std::span<const TokenSignal> signals, Ranks* ranks) {
+  std::vector<TokenSignal> computed;
+  std::ranges::copy_if(signals, std::back_inserter(computed),
+                       [](const TokenSignal& s) { return s.compute != nullptr; });
+  std::vector<std::vector<float>*> arrays = {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit};
+  for (const TokenSignal& signal : computed) arrays.push_back(&batch.signal(signal.key));
+  for (auto* values : arrays) values->assign(batch.token.size(), kNotMine);
   std::vector<float> tails(batch.responses.size(), kNotMine);
   auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
     scatter(packed, to_host(stats.logprob), batch.old_logprob);
     scatter(packed, to_host(stats.entropy), batch.entropy);
     scatter(packed, to_host(stats.logit), batch.logit);
-    if (margin) scatter(packed, to_host(stats.margin), batch.margin);
+    for (size_t k = 0; k < computed.size(); ++k)
+      scatter(packed, to_host(stats.signals[k]), batch.signal(computed[k].key));
     std::vector<float> confidence = to_host(stats.confidence);
     scatter(packed, confidence, batch.confidence);
     for (size_t k = 0; k < packed.tail.size(); ++k) tails[packed.tail[k]] = confidence[packed.token_index.size() + k];
   };
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
-  for_each_own_micro(model, batch, micros, ranks, temperature, tail_limit, use);
-  all_gather(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
+  for_each_own_micro(model, batch, micros, ranks, temperature, tail_limit, computed, use);
+  arrays.push_back(&tails);
+  all_gather(ranks, arrays);
+  batch.has_tails = tail_limit > 0;
   // 0 without a tail: -0.0 + 0.0.
   for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
 }
@@ -244,7 +249,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
   }
   int64_t compared = 0, different = 0;
   for_each_own_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), nullptr,
-                     temperature, 0, [&](const PackedResponses& packed, const HeadStats& stats) {
+                     temperature, 0, {}, [&](const PackedResponses& packed, const HeadStats& stats) {
                        const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
                          const std::vector<float> values = to_host(trainer);
                          for (size_t k = 0; k < packed.token_index.size(); ++k) {
@@ -260,8 +265,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
                      });
   if (different > 0 || compared == 0) return different > 0 ? -1 : 0;
   batch.old_logprob = batch.sampler_logprob();
-  batch.margin.clear();
-  for (Response& o : batch.responses) o.tail_confidence = 0;
+  batch.has_tails = false;
   return compared;
 }
 
@@ -270,7 +274,7 @@ std::vector<float> compute_logprobs(Model& model, const Batch& batch, double tem
   std::vector<float> logprob(batch.token.size(), kNotMine);
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
   for_each_own_micro(
-      model, batch, micros, ranks, temperature, 0,
+      model, batch, micros, ranks, temperature, 0, {},
       [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
   all_gather(ranks, {&logprob});
   return logprob;

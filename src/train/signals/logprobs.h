@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -50,7 +49,7 @@ std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vec
 // What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
 constexpr float kNotMine = -0.0f;
 // Numbers of which each was computed by one rank, to all.
-void all_gather(Ranks* ranks, std::initializer_list<std::vector<float>*> parts);
+void all_gather(Ranks* ranks, const std::vector<std::vector<float>*>& parts);
 
 // Some rows of a micro-batch.
 struct RowRange {
@@ -63,7 +62,8 @@ std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micr
 
 // Hidden states of those rows, and their LM-head statistics; differentiable when gradients are on.
 at::Tensor response_rows(Model& model, const PackedResponses& packed);
-HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature);
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature,
+                         std::span<const TokenSignal> signals = {});
 
 // Copies a [N] tensor to the host.
 std::vector<float> to_host(const at::Tensor& values);
@@ -71,16 +71,17 @@ std::vector<float> to_host(const at::Tensor& values);
 // Backward from one scalar whose gradient with respect to each of these, [n], is exactly the one given. After the
 // first those that are 0 everywhere are left out.
 struct GivenGradient {
-  const at::Tensor& values;
+  at::Tensor values;
   std::span<const float> gradient;
 };
-void backward_from(std::initializer_list<GivenGradient> terms);
+void backward_from(const std::vector<GivenGradient>& terms);
 
-// Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
-// Response::tail_confidence of responses shorter than that, the length limit. `margin`: also Batch::margin.
+// Fills old_logprob, entropy, confidence and logit of the whole batch and those of `signals` that the head computes,
+// from one forward pass. `tail_limit` > 0: also Response::tail_confidence of responses shorter than that, the length
+// limit.
 // Of several ranks each takes some of the micro-batches, and all have the same bits as one alone.
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
-                     bool margin = false, Ranks* ranks = nullptr);
+                     std::span<const TokenSignal> signals = {}, Ranks* ranks = nullptr);
 
 // The same from what the sampler said of its tokens, which entropy, confidence and logit hold already: taken for the
 // trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.

@@ -26,13 +26,9 @@ namespace {
 // The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
 // meanwhile.
 std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
-  const Needs needs = config.needs();
   std::set<std::string> models;
-  auto add = [&](const std::string& own) { models.insert(own.empty() ? config.model : own); };
-  if (needs.reference) add("");
-  if (needs.critic) add(needs.critic->model);
-  if (needs.prm) add(needs.prm->model);
-  if (needs.teacher) add(*needs.teacher);
+  for (const NeededModel& model : config.needs().models())
+    models.insert(model.directory.empty() ? config.model : model.directory);
   return models;
 }
 

@@ -89,12 +89,13 @@ class NetworkPass {
   at::Tensor rows(const RowRange& part) const {
     return hidden_.detach().narrow(0, part.first, part.count).set_requires_grad(d_hidden_.defined());
   }
-  void backward_head(const RowRange& part, const at::Tensor& rows, const HeadStats& stats, const LossOutput& loss) {
-    // Without likeliest tokens their derivatives are 0, and what is 0 everywhere is left out.
-    backward_from({{stats.logprob, loss.d_logprob},
-                   {stats.entropy, loss.d_entropy},
-                   {stats.confidence, loss.d_confidence},
-                   {stats.likely, loss.d_likely}});
+  void backward_head(const RowRange& part, const at::Tensor& rows, const HeadStats& stats, const LossOutput& loss,
+                     std::span<const TokenSignal> current) {
+    std::vector<GivenGradient> terms = {
+        {stats.logprob, loss.d_logprob}, {stats.entropy, loss.d_entropy}, {stats.confidence, loss.d_confidence}};
+    for (size_t k = 0; k < current.size(); ++k)
+      if (current[k].derivatives) terms.push_back({stats.signals[k], loss.d_signal(current[k].key)});
+    backward_from(terms);
     if (d_hidden_.defined()) d_hidden_.narrow(0, part.first, part.count).copy_(rows.grad());
   }
   void backward() {
@@ -112,7 +113,8 @@ bool selects_now(const Method& method) {
   return selection && selection->scope != Scope::step;
 }
 
-GradientPass::GradientPass(Model& model, const ObjectiveInput& in) : model_(model), in_(in) {
+GradientPass::GradientPass(Model& model, const ObjectiveInput& in)
+    : model_(model), in_(in), current_(in.method.needs().current) {
   std::vector<int64_t> loud, silent;
   for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
   learning_ = packed_micros(model, in, loud);
@@ -142,10 +144,10 @@ void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t>
     const std::vector<int32_t> target(micro.target.begin() + part.first,
                                       micro.target.begin() + part.first + part.count);
     // log pi(o_it), H_it, C_it
-    const HeadStats stats = model_.head().stats(rows, target, in_.temperature, in_.method.needs().likeliest);
-    arrays.append(stats);
+    const HeadStats stats = model_.head().stats(rows, target, in_.temperature, current_);
+    arrays.append(stats, current_);
     const LossOutput loss = losses(arrays, shares, part);  // min(r A, clip(r) A), where DAPO's, and its derivatives
-    network.backward_head(part, rows, stats, loss);
+    network.backward_head(part, rows, stats, loss, current_);
   }
   network.backward();
 }
@@ -155,20 +157,19 @@ void GradientPass::read(int64_t index) {
   if (!in_.skip_silent) return learn_from(micro, {});
   LossArrays arrays;
   arrays.append(in_, micro.response);
-  // Of advantage 0: not read.
-  if (in_.method.needs().likeliest > 0) arrays.margin.resize(arrays.place.size());
+  for (const TokenSignal& signal : current_) arrays.signals[signal.key].assign(arrays.place.size(), 0);  // not read
   if (in_.on_policy) {
     arrays.append_old(in_, micro.response);
   } else {
     at::NoGradGuard no_grad;
-    arrays.append(response_stats(model_, micro, in_.temperature));
+    arrays.append(response_stats(model_, micro, in_.temperature), {});
   }
   losses(arrays, token_shares(in_.config, arrays.view(in_), total_), {0, std::ssize(arrays.place)});
 }
 
 LossOutput GradientPass::losses(const LossArrays& arrays, const TokenShares& shares, const RowRange& range) {
   const LossInput part = arrays.view(in_, range, pieces_);
-  LossOutput out = buffer_.view(range.count);
+  LossOutput out = buffer_.view(range.count, current_);
   objective_gradients(in_.method, in_.config, part, shares, range.first, out, metrics);
   if (in_.record != nullptr) note(updates, std::span(arrays.place).subspan(range.first, range.count), part, out);
   return out;

@@ -39,6 +39,7 @@ class GradientPass {
 
   Model& model_;
   const ObjectiveInput& in_;
+  const std::vector<TokenSignal> current_;  // of the policy as it is
   std::vector<PackedResponses> learning_, silent_;
   std::vector<std::vector<uint8_t>> marks_;  // of each learning micro-batch; empty where none is selected now
   Denominators total_;

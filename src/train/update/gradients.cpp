@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
+#include "methods/apply.h"
 #include "objective/loss/rollout_correction.h"
 #include "train/update/gradient_pass.h"
 
@@ -36,27 +36,12 @@ void write_record(const ObjectiveInput& in, const TokenUpdates& updates) {
 }  // namespace
 
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
-                                    std::span<const float> advantage, uint64_t seed) {
+                                    std::span<const float> advantage) {
   std::optional<Selection> selection = method.needs().selection;
   if (!selection || selection->scope != Scope::step) return {};
-  std::vector<Sequence> sequences;
-  for (size_t i = 0; i < batch.responses.size(); ++i) {
-    const Response& o = batch.responses[i];
-    if (o.trained) sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
-  }
-  const LossInput in{.sequences = sequences,
-                     .logprob = batch.old_logprob,
-                     .entropy = batch.entropy,
-                     .confidence = batch.confidence,
-                     .old_logprob = batch.old_logprob,
-                     .rollout_logprob = batch.sampler_logprob(),
-                     .advantage = advantage,
-                     .ref_logprob = batch.ref_logprob,
-                     .seed = seed,
-                     .objective = &config,
-                     .min_p_logprob = batch.min_p_logprob};
+  const std::vector<Sequence> sequences = trained_sequences(batch);
   std::vector<uint8_t> mark(batch.token.size());
-  select_tokens(method, config, in, mark);
+  select_tokens(method, config, before_updates(batch, advantage, sequences), mark);
   return mark;
 }
 

@@ -48,7 +48,7 @@ bool is_silent(const ObjectiveInput& in, int64_t response);
 // What a method of selection scope `step` marks in the batch, [N]: once, from the old policy's signals. Empty for
 // others.
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
-                                    std::span<const float> advantage, uint64_t seed);
+                                    std::span<const float> advantage);
 
 // Adds d loss / d parameter to the gradients: all of it, or this rank's shards of it. Returns what the loss saw of the
 // whole mini-batch. gradient_pass.h has the arithmetic, gradient_schedule.h says which micro-batches are this

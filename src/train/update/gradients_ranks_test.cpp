@@ -20,7 +20,6 @@
 #include "train/optimizer/optimizer.h"
 #include "train/update/gradient_pass.h"
 #include "train/update/gradients.h"
-#include "train/update/min_p.h"
 
 namespace ucas {
 namespace {
@@ -221,7 +220,9 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
         ucas::apply(*of.method,
                     {{"ratio", 0.2, "ratio", false}, {"lb", 0.05, "lb", false}, {"share_wrong", 0.5, "share", false}},
                     false);
-        if (of.method->needs().min_p) of.batch.min_p_logprob = min_p_logprobs(model, of.batch, 0.2, 1, 30, ranks);
+        Batch read = of.batch;
+        compute_signals(model, read, 1, 30, 0, of.method->needs().signals, ranks);
+        of.batch.signals = read.signals;
         ucas::apply(*of.method, {{"scope", std::string(scope), "scope", false}});
         EXPECT_TRUE(selects_now(*of.method));
         return of;
@@ -237,7 +238,7 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
       ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& ranks) {
         const std::unique_ptr<Model> model = model_of({});
         const Learnt mine_of = learnt(*model, ranks.get());
-        EXPECT_EQ(mine_of.batch.min_p_logprob, of.batch.min_p_logprob);
+        EXPECT_EQ(mine_of.batch.signal("min_p_logprob"), of.batch.signal("min_p_logprob"));
         const double mine_before = model->work().operations;
         Result mine = learn(*model, 30, ranks.get(), Reduce::micro, Shard::gradients, mine_of);
         const std::lock_guard lock(mutex);

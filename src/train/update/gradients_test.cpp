@@ -30,9 +30,8 @@ Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
   batch.rollout_logprob = batch.old_logprob;
   // Off-policy, so that ratio, clip and dual clip all matter, and with all that any method may read.
   for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
-  for (auto* signal :
-       {&batch.ref_logprob, &batch.value, &batch.prm_logratio, &batch.teacher_logprob, &batch.min_p_logprob}) {
-    for (float lp : batch.old_logprob) signal->push_back(lp + static_cast<float>(0.1 * rng.normal()));
+  for (const char* signal : {"ref_logprob", "value", "prm_logratio", "teacher_logprob", "min_p_logprob"}) {
+    for (float lp : batch.old_logprob) batch.signal(signal).push_back(lp + static_cast<float>(0.1 * rng.normal()));
   }
   return batch;
 }
@@ -65,7 +64,7 @@ void expect_exact_accumulation(const Method& method, const ObjectiveConfig& conf
   method.advantages(batch, advantage, recording);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
-  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
+  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage);
   auto run = [&](int64_t budget) {
     LossMetrics metrics =
         accumulate_gradients(*model, {batch, advantage, responses, method, config, 1.0, 16, budget, 9, step_mark});
@@ -214,7 +213,7 @@ void expect_the_same_update(Model& model, const Batch& batch, std::span<const fl
                             const std::vector<int64_t>& budgets) {
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
-  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
+  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage);
   auto run = [&](bool skip, int64_t budget) {
     size_t N = batch.token.size();
     Update update{{}, {}, {std::vector<float>(N), std::vector<uint8_t>(N)}};
@@ -435,19 +434,20 @@ TEST(logprobs, inserts_have_rows_and_no_targets) {
 TEST(logprobs, signals_do_not_depend_on_the_token_budget) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch a = random_batch(*model, 3, 4), b = a;
-  compute_signals(*model, a, 0.7, 1, 0, true);
-  compute_signals(*model, b, 0.7, 4096, 0, true);
-  EXPECT_EQ(a.margin, b.margin);
-  for (size_t t = 0; t < a.margin.size(); ++t) {
-    EXPECT_LE(a.margin[t], 0);
-    EXPECT_GE(a.margin[t], a.old_logprob[t]);  // the likeliest token's log-prob is at most 0
+  const std::vector<TokenSignal> margin = {signals::margin()};
+  compute_signals(*model, a, 0.7, 1, 0, margin);
+  compute_signals(*model, b, 0.7, 4096, 0, margin);
+  EXPECT_EQ(a.signal("margin"), b.signal("margin"));
+  for (size_t t = 0; t < a.signal("margin").size(); ++t) {
+    EXPECT_LE(a.signal("margin")[t], 0);
+    EXPECT_GE(a.signal("margin")[t], a.old_logprob[t]);  // the likeliest token's log-prob is at most 0
   }
   EXPECT_EQ(a.old_logprob, b.old_logprob);
   EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.confidence, b.confidence);
   EXPECT_EQ(a.logit, b.logit);
   compute_signals(*model, a, 0.7, 64);
-  EXPECT_TRUE(a.margin.empty());  // only where it is asked for
+  EXPECT_TRUE(a.signal("margin").empty());  // only where it is asked for
 }
 
 // C of the distribution that would produce the next token, from a pass over that response alone.

@@ -17,6 +17,10 @@ bool only_marked(const Method& method) {
 }  // namespace
 
 void LossArrays::append(const ObjectiveInput& in, std::span<const int64_t> responses) {
+  const std::vector<TokenSignal> current = in.method.needs().current;
+  const auto of_now = [&](const std::string& key) {
+    return std::ranges::any_of(current, [&](const TokenSignal& signal) { return signal.key == key; });
+  };
   for (int64_t index : responses) {
     const Response& o = in.batch.responses[index];
     sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index, o.group});
@@ -29,8 +33,8 @@ void LossArrays::append(const ObjectiveInput& in, std::span<const int64_t> respo
     take(std::span(in.batch.old_logprob), old_logprob);
     take(std::span(in.batch.sampler_logprob()), rollout_logprob);
     take(in.advantage, advantage);
-    take(std::span(in.batch.ref_logprob), ref_logprob);
-    take(std::span(in.batch.min_p_logprob), min_p_logprob);
+    for (const auto& [key, values] : in.batch.signals)
+      if (!of_now(key)) take(std::span(values), signals[key]);
     take(in.step_mark, mark);
   }
 }
@@ -48,7 +52,7 @@ void LossArrays::append_old(const ObjectiveInput& in, std::span<const int64_t> r
   }
 }
 
-void LossArrays::append(const HeadStats& stats) {
+void LossArrays::append(const HeadStats& stats, std::span<const TokenSignal> current) {
   auto add = [](const at::Tensor& from, std::vector<float>& to) {
     std::vector<float> values = to_host(from);
     to.insert(to.end(), values.begin(), values.end());
@@ -56,31 +60,31 @@ void LossArrays::append(const HeadStats& stats) {
   add(stats.logprob, logprob);
   add(stats.entropy, entropy);
   add(stats.confidence, confidence);
-  if (stats.likely.defined()) add(stats.margin, margin);
+  for (size_t k = 0; k < current.size(); ++k) add(stats.signals[k], signals[current[k].key]);
 }
 
 LossInput LossArrays::view(const ObjectiveInput& in) const {
-  return {.sequences = sequences,
-          .logprob = logprob,
-          .entropy = entropy,
-          .confidence = confidence,
-          .old_logprob = old_logprob,
-          .rollout_logprob = rollout_logprob,
-          .advantage = advantage,
-          .ref_logprob = ref_logprob,
-          .mark = mark,
-          .seed = in.seed,
-          .objective = &in.config,
-          .only_marked = only_marked(in.method),
-          .margin = margin,
-          .min_p_logprob = min_p_logprob};
+  LossInput all{.sequences = sequences,
+                .logprob = logprob,
+                .entropy = entropy,
+                .confidence = confidence,
+                .old_logprob = old_logprob,
+                .rollout_logprob = rollout_logprob,
+                .advantage = advantage,
+                .mark = mark,
+                .seed = in.seed,
+                .objective = &in.config,
+                .only_marked = only_marked(in.method)};
+  for (const auto& [key, values] : signals) all.signals.emplace_back(key, values);
+  return all;
 }
 
 LossInput LossArrays::view(const ObjectiveInput& in, const RowRange& range, std::vector<Sequence>& pieces) const {
   LossInput part = view(in);
-  for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                       &part.advantage, &part.ref_logprob, &part.margin, &part.min_p_logprob})
+  for (auto* values :
+       {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob, &part.advantage})
     if (!values->empty()) *values = values->subspan(range.first, range.count);
+  for (auto& [key, values] : part.signals) values = values.subspan(range.first, range.count);
   if (!mark.empty()) part.mark = part.mark.subspan(range.first, range.count);
   pieces.clear();
   for (const Sequence& s : sequences) {

@@ -10,7 +10,9 @@
 #include <mutex>
 
 #include "base/terminal/log.h"
+#include "model/backend/block.h"
 #include "model/gemm/linear.h"
+#include "model/head/row_signals.h"
 #include "model/tensor/autograd.h"
 #include "model/tensor/stream.h"
 
@@ -145,13 +147,21 @@ class GpuSampler final : public TokenSampler {
 };
 
 // Said once: nothing else shows that a loss takes the slow path.
-void warn_of_likeliest() {
+void warn_of_tokens() {
   static std::once_flag said;
   std::call_once(said, [] {
     warn(
-        "no GPU kernel gives the log-probs of a row's likeliest tokens: in updates LibTorch's operations compute "
+        "no GPU kernel gives the gradient of a row's likeliest tokens: in updates LibTorch's operations compute "
         "the LM head, which is slower");
   });
+}
+
+// Rows of a tile, without those of padding.
+void read_tile(RowSignals& signals, int64_t first, int64_t count, int64_t column, const at::Tensor& logits) {
+  if (count <= 0) return;
+  const at::Tensor host = logits.narrow(0, 0, count).cpu().contiguous();
+  const int64_t n = host.size(1);
+  each_row(count, n, [&](int64_t i) { signals.read(first + i, host.const_data_ptr<float>() + i * n, n, column); });
 }
 
 class GpuHead final : public Head {
@@ -163,16 +173,18 @@ class GpuHead final : public Head {
   }
 
  protected:
-  // The kernels keep the sampled token's logit alone.
-  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature, int64_t likeliest,
-                    bool wants_gradient) const override {
-    if (likeliest > 0) {
-      warn_of_likeliest();
-      return make_aten_head(weight())->stats(hidden, target, temperature, likeliest);
-    }
+  // The kernels keep the sampled token's logit alone: what signals read is picked on the host, without a gradient.
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                    std::span<const TokenSignal> signals, bool wants_gradient) const override {
     const int64_t rows = hidden.size(0), vocab = weight().compute.size(0);
+    const auto inverse_temperature = static_cast<float>(1 / temperature);
+    RowSignals read(signals, rows, vocab, inverse_temperature, wants_gradient);
+    if (read.read_tokens() && wants_gradient) {
+      warn_of_tokens();
+      return make_aten_head(weight())->stats(hidden, target, temperature, signals);
+    }
     GpuSaved s{.lm_head = weight(),
-               .inverse_temperature = static_cast<float>(1 / temperature),
+               .inverse_temperature = inverse_temperature,
                .rows = rows,
                .wants_hidden = hidden.requires_grad(),
                .wants_head = weight().leaf.requires_grad()};
@@ -203,6 +215,8 @@ class GpuHead final : public Head {
                                                                  .target = ids_of(s.target) + first,
                                                                  .of_tile = stats + first * gpu::head_tiles(vocab),
                                                                  .chosen = data(out.logit) + first});
+            if (read.read_tokens())
+              read_tile(read, first, std::min(count, rows - first), column, logits.narrow(1, 0, w.size(0)));
           });
       kernels.table.head_stats_of_rows(kernels.stream(),
                                        rows_of_stats(out, s.lse, of_tile, vocab, s.inverse_temperature));
@@ -211,11 +225,11 @@ class GpuHead final : public Head {
     for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin}) {
       *t = t->narrow(0, 0, rows);
     }
+    read.finish(out, s.lse.narrow(0, 0, rows));
     if (!wants_gradient) return out;
     s.entropy = s.entropy.clone();  // the output becomes part of a graph
-    auto outputs = differentiable({hidden, weight().leaf}, {out.logprob, out.entropy, out.confidence},
-                                  [s](const std::vector<at::Tensor>& g) { return gpu_head_backward(s, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
+    return with_gradient(std::move(out), signals, {hidden, weight().leaf},
+                         [s](const std::vector<at::Tensor>& g) { return gpu_head_backward(s, g); });
   }
 };
 

@@ -18,6 +18,7 @@
 #include "support/engine/model_goldens.h"
 #include "support/engine/small_models.h"
 #include "support/gpu_emulation.h"
+#include "support/signals.h"
 
 namespace ucas {
 namespace {
@@ -239,15 +240,15 @@ class HeadTrial {
   }
   std::vector<at::Tensor> gradients(const Head& head, at::Device device, int64_t likeliest = 0) const {
     const at::Tensor h = hidden_.detach().clone().to(device).requires_grad_(true);
-    const HeadStats s = head.stats(h, target_, 0.7, likeliest);
+    const HeadStats s = head.stats(h, target_, 0.7, testing::mean_of_likeliest(likeliest));
     at::Tensor sum = s.logprob.sum() * 0.3 + s.entropy.sum() * 0.2 - s.confidence.sum() * 0.1;
-    if (likeliest > 0) sum = sum + s.likely.sum() * 0.4;
+    if (likeliest > 0) sum = sum + s.signals[0].sum() * 0.4;
     sum.backward();
     std::vector<at::Tensor> out;
     for (const at::Tensor& t : {s.logprob, s.entropy, s.confidence, s.logit, s.margin}) out.push_back(t.detach().cpu());
     out.push_back(h.grad().cpu());
     out.push_back(head.weight().leaf.grad().cpu());
-    if (likeliest > 0) out.push_back(s.likely.detach().cpu());
+    if (likeliest > 0) out.push_back(s.signals[0].detach().cpu());
     return out;
   }
   std::vector<at::Tensor> of_gpu(at::Device device) const { return gradients(*make_gpu_head(matrix(device)), device); }

@@ -1,8 +1,5 @@
-#include "train/update/min_p.h"
-
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +10,6 @@
 #include "methods/registry.h"
 #include "support/engine/small_models.h"
 #include "train/signals/logprobs.h"
-#include "train/update/gradients.h"
 
 namespace ucas {
 namespace {
@@ -49,11 +45,19 @@ struct Started {
   }
 };
 
+// Lp-Reg's, of the pass that reads the old policy.
+std::vector<float> under_min_p(Started& s, double min_p, int64_t token_budget) {
+  const auto method = make_method("lp_reg");
+  ucas::apply(*method, {{"min_p", min_p, "min_p", false}});
+  compute_signals(*s.model, s.batch, 0.8, token_budget, 0, method->needs().signals);
+  return s.batch.signal("min_p_logprob");
+}
+
 TEST(min_p, keeps_the_tokens_of_a_share_of_the_largest_probability_and_renormalises) {
   Started s;
   const auto p = s.distributions();
   for (const double min_p : {0.02, 0.8, 1.0}) {
-    const std::vector<float> got = min_p_logprobs(*s.model, s.batch, min_p, 0.8, 64);
+    const std::vector<float> got = under_min_p(s, min_p, 64);
     size_t cut = 0;
     for (size_t t = 0; t < p.size(); ++t) {
       const double least = min_p * *std::ranges::max_element(p[t]), own = p[t][static_cast<size_t>(s.batch.token[t])];
@@ -68,7 +72,7 @@ TEST(min_p, keeps_the_tokens_of_a_share_of_the_largest_probability_and_renormali
         EXPECT_EQ(got[t], -std::numeric_limits<float>::infinity()) << t;
       }
     }
-    EXPECT_EQ(min_p_logprobs(*s.model, s.batch, min_p, 0.8, 1), got) << "the packing decides nothing";
+    EXPECT_EQ(under_min_p(s, min_p, 1), got) << "the packing decides nothing";
     EXPECT_TRUE(min_p < 0.5 || cut > 3) << cut;
     EXPECT_TRUE(min_p == 1 || cut + 3 < p.size()) << cut;
   }
