@@ -23,7 +23,7 @@
 #include "plan/plan.h"
 #include "sampling/engine_room.h"
 #include "sharding/gradient_schedule.h"
-#include "sharding/sharded_masters.h"
+#include "sharding/sharded_gradients.h"
 #include "train/optimizer/optimizer.h"
 
 using namespace ucas;

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "model/model.h"
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 #include "sampling/sampler.h"
 
 namespace ucas {

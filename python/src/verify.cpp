@@ -3,11 +3,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
-#include "base/str.h"
 #include "base/process/thread_pool.h"
+#include "base/str.h"
 #include "data/problems.h"
 #include "module.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas::python {
@@ -28,7 +28,7 @@ size_t place_of(const List& list, const std::string& word, const char* what) {
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i] == word) return i;
   throw Error(ErrorKind::config, str(what, " \"", printable(word, 40), "\": expected one of ", join(words, ", "),
-                            did_you_mean(word, words)));
+                                     did_you_mean(word, words)));
 }
 
 // "auto": the last box, or the whole text where there is none.
@@ -61,8 +61,8 @@ struct Texts {
       of.push_back(gold.size() - 1);
     }
     if (of.size() != response.size()) {
-      throw Error(ErrorKind::shape, str("gold and responses: expected as many of one as of the other, got ", of.size(), " and ",
-                               response.size()));
+      throw Error(ErrorKind::shape, str("gold and responses: expected as many of one as of the other, got ", of.size(),
+                                        " and ", response.size()));
     }
     const std::optional<Extract> asked = extract_of(extract);
     for (size_t i = 0; i < response.size(); ++i) {

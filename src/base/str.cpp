@@ -16,20 +16,33 @@ void append_number(std::string& out, Number value) {
   out.append(buffer, error == std::errc() ? end : buffer);
 }
 
-// Length of the valid UTF-8 sequence at text[0], or 0.
-size_t utf8_length(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char b = byte(0);
-  if (b < 0x80) return 1;
-  size_t n = b >= 0xf0 && b <= 0xf4 ? 4 : b >= 0xe0 && b < 0xf0 ? 3 : b >= 0xc2 && b < 0xe0 ? 2 : 0;
-  if (n == 0 || text.size() < n) return 0;
-  for (size_t i = 1; i < n; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+unsigned char byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
+
+// Table 3-7 of the Unicode standard: how long the sequence is that this lead byte opens, and the range of byte two.
+struct Lead {
+  size_t length;
+  unsigned char low, high;
+};
+
+Lead lead(unsigned char byte) {
+  if (byte < 0x80) return {1, 0, 0};
+  if (byte < 0xC2) return {0, 0, 0};
+  if (byte < 0xE0) return {2, 0x80, 0xBF};
+  if (byte < 0xF0)
+    return {3, byte == 0xE0 ? uint8_t{0xA0} : uint8_t{0x80}, byte == 0xED ? uint8_t{0x9F} : uint8_t{0xBF}};
+  if (byte < 0xF5)
+    return {4, byte == 0xF0 ? uint8_t{0x90} : uint8_t{0x80}, byte == 0xF4 ? uint8_t{0x8F} : uint8_t{0xBF}};
+  return {0, 0, 0};
+}
+
+// Bytes from `at` that fit a well-formed character: all of it, or its beginning (then length < wanted).
+size_t well_formed_prefix(std::string_view text, size_t at, const Lead& l) {
+  size_t n = 1;
+  while (n < l.length && at + n < text.size()) {
+    unsigned char byte = byte_at(text, at + n);
+    if (byte < (n == 1 ? l.low : 0x80) || byte > (n == 1 ? l.high : 0xBF)) break;
+    ++n;
   }
-  if (b == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-  if (b == 0xed && byte(1) > 0x9f) return 0;  // surrogate
-  if (b == 0xf0 && byte(1) < 0x90) return 0;  // overlong
-  if (b == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
   return n;
 }
 
@@ -86,12 +99,16 @@ std::string human_bytes(double bytes) {
   return str(fixed(bytes, unit == 0 || bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2), " ", units[unit]);
 }
 
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 std::string pad_left(std::string_view text, size_t width) {
-  return std::string(text.size() < width ? width - text.size() : 0, ' ') + std::string(text);
+  return std::string(width - std::min(width, characters(text)), ' ') + std::string(text);
 }
 
 std::string pad_right(std::string_view text, size_t width) {
-  return std::string(text) + std::string(text.size() < width ? width - text.size() : 0, ' ');
+  return std::string(text) + std::string(width - std::min(width, characters(text)), ' ');
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
@@ -127,7 +144,8 @@ std::string printable(std::string_view text, size_t limit) {
   while (!text.empty()) {
     if (out.size() >= limit) return out + "...";
     auto byte = static_cast<unsigned char>(text[0]);
-    size_t n = utf8_length(text);
+    const Char first = char_at(text, 0);
+    const size_t n = first.code == kInvalid ? 0 : first.length;
     if (n == 3 && turns_direction(text.substr(0, 3))) {
       out += str("\\u20", hex[static_cast<unsigned char>(text[1]) == 0x80 ? 2 : 6], hex[text[2] & 15]);
       text.remove_prefix(3);
@@ -146,12 +164,76 @@ std::string printable(std::string_view text, size_t limit) {
 }
 
 bool valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    size_t n = utf8_length(text);
-    if (n == 0) return false;
-    text.remove_prefix(n);
+  for (size_t at = 0; at < text.size();) {
+    const Char c = char_at(text, at);
+    if (c.code == kInvalid) return false;
+    at += c.length;
   }
   return true;
+}
+
+Char char_at(std::string_view text, size_t at) {
+  unsigned char first = byte_at(text, at);
+  if (first < 0x80) return {first, 1};
+  Lead l = lead(first);
+  if (l.length == 0 || well_formed_prefix(text, at, l) < l.length) return {kInvalid, 1};
+  uint32_t code = first & (0x7F >> l.length);
+  for (size_t i = 1; i < l.length; ++i) code = code << 6 | (byte_at(text, at + i) & 0x3F);
+  return {code, l.length};
+}
+
+Char char_before(std::string_view text, size_t end) {
+  for (size_t length = 1; length <= 4 && length <= end; ++length) {
+    if ((byte_at(text, end - length) & 0xC0) == 0x80) continue;
+    Char found = char_at(text.substr(0, end), end - length);
+    return found.length == length ? found : Char{kInvalid, 1};
+  }
+  return {kInvalid, 1};
+}
+
+void append_utf8(std::string& out, uint32_t code) {
+  auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | code >> 6);
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3F));
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+size_t unfinished_tail(std::string_view text) {
+  for (size_t length = 1; length <= 3 && length <= text.size(); ++length) {
+    size_t at = text.size() - length;
+    if ((byte_at(text, at) & 0xC0) == 0x80) continue;
+    Lead l = lead(byte_at(text, at));
+    return l.length > length && well_formed_prefix(text, at, l) == length ? length : 0;
+  }
+  return 0;
+}
+
+std::string replace_invalid(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    Lead l = lead(byte_at(text, at));
+    size_t fits = l.length == 0 ? 1 : well_formed_prefix(text, at, l);
+    if (l.length != 0 && fits == l.length) {
+      out.append(text, at, fits);
+    } else {
+      out += "\xEF\xBF\xBD";
+    }
+    at += fits;
+  }
+  return out;
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {

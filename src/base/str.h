@@ -36,13 +36,14 @@ std::string str(const Parts&... parts) {
   return out;
 }
 
-std::string fixed(double value, int digits);             // 3.14159, 2 -> "3.14"
-std::string percent(double share, int digits = 1);       // 0.125 -> "12.5 %"
-std::string grouped(int64_t value);                      // 1234567 -> "1,234,567"
-std::string many(int64_t count, std::string_view noun);  // "1 problem", "1,200 problems"
-std::string human_seconds(double seconds);               // 75 -> "1m15s"; 3.2 -> "3.2s"
-std::string human_bytes(double bytes);                   // 1.5e9 -> "1.40 GiB"
-std::string pad_left(std::string_view text, size_t width);
+std::string fixed(double value, int digits);                // 3.14159, 2 -> "3.14"
+std::string percent(double share, int digits = 1);          // 0.125 -> "12.5 %"
+std::string grouped(int64_t value);                         // 1234567 -> "1,234,567"
+std::string many(int64_t count, std::string_view noun);     // "1 problem", "1,200 problems"
+std::string human_seconds(double seconds);                  // 75 -> "1m15s"; 3.2 -> "3.2s"
+std::string human_bytes(double bytes);                      // 1.5e9 -> "1.40 GiB"
+size_t characters(std::string_view text);                   // of UTF-8
+std::string pad_left(std::string_view text, size_t width);  // to so many characters
 std::string pad_right(std::string_view text, size_t width);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
@@ -52,6 +53,22 @@ std::string_view trim(std::string_view text);
 // text from files or models inside messages.
 std::string printable(std::string_view text, size_t limit = 120);
 bool valid_utf8(std::string_view text);
+
+// UTF-8. Bytes that are not of it are characters of their own.
+constexpr uint32_t kInvalid = 0xFFFFFFFF;  // the code of a byte that belongs to no well-formed character
+
+struct Char {
+  uint32_t code;
+  size_t length;  // bytes
+};
+
+Char char_at(std::string_view text, size_t at);       // at < text.size()
+Char char_before(std::string_view text, size_t end);  // end > 0
+void append_utf8(std::string& out, uint32_t code);
+// Bytes at the end of `text` that begin a character whose rest is missing: 0..3.
+size_t unfinished_tail(std::string_view text);
+// Each maximal broken sequence becomes one U+FFFD, as String::from_utf8_lossy and Python's "replace" do.
+std::string replace_invalid(std::string_view text);
 
 // Nearest of `candidates` to `word` by edit distance, or "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

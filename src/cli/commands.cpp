@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/build_info.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
@@ -37,7 +36,7 @@ constexpr std::pair<const char*, const char*> kGone[] = {
     {"init", "ucas config --model DIR --data FILE"},
     {"track", "python -m ucas.track RUN --to NAME"},
     {"data", "ucas check FILE --summary"},
-    {"contamination", "ucas check TRAIN.jsonl --against EVAL.jsonl"},
+    {"contamination", "python -m ucas.overlap TRAIN.jsonl --against EVAL.jsonl"},
     {"tokenize", "ucas check TOKENIZER --ids FILE.jsonl, or ucas.Tokenizer in Python"},
     {"merge", "ucas export ADAPTER --out DIR"},
     {"convert", "python -m ucas.convert FILE.gguf DIR makes a checkpoint of a GGUF file"},

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/process/listener.h"
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"

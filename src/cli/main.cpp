@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kInternal = 70;  // EX_SOFTWARE
 
-// One error, one line; several of one input (base/text/refusals.h), a line each.
+// One error, one line; several of one input (Refusals), a line each.
 int fail(const std::string& kind, const std::string& message, int exit_code) {
   for (const std::string& line : ucas::split(message, '\n')) ucas::log(ucas::str("ucas: error[", kind, "]: ", line));
   return exit_code;

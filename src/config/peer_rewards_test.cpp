@@ -7,7 +7,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 #include "verify/registry.h"
 
 namespace ucas {

@@ -1,4 +1,4 @@
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/refusals.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 
@@ -61,12 +60,12 @@ RefusalTable of_files(const TrainConfig& c) {
 }
 
 RefusalTable of_validation(const TrainConfig& c) {
-  return {
-      {c.train.test_freq > 0 && c.data.val_files.empty(),
-       str("train.test_freq = ", c.train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl")},
-      {!c.train.best_metric.empty() && c.train.test_freq == 0,
-       "train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq"},
-      {c.train.val_n == 1, "train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples"}};
+  return {{c.train.test_freq > 0 && c.data.val_files.empty(),
+           str("train.test_freq = ", c.train.test_freq,
+               " but data.val_files is empty: give --data.val_files FILE.jsonl, or --train.test_freq 0")},
+          {!c.train.best_metric.empty() && c.train.test_freq == 0,
+           "train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq"},
+          {c.train.val_n == 1, "train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples"}};
 }
 
 // Who samples, and what they cannot do.

@@ -9,7 +9,6 @@
 
 #include "base/text/fields.h"
 #include "core/model_options.h"
-#include "core/optimizer_config.h"
 #include "methods/method.h"
 #include "objective/filter/dynamic_sampling.h"
 #include "rollout/config.h"

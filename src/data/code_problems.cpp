@@ -1,4 +1,4 @@
-#include "data/code_problems.h"
+#include "data/problems.h"
 
 #include <algorithm>
 #include <array>

@@ -412,10 +412,16 @@ TEST_F(problems, of_a_file_that_is_no_text_are_refused_by_what_it_is) {
   }
 }
 
-TEST_F(problems, have_their_rows_by_their_ids) {
-  const auto rows = read_source_rows({file(R"({"problem": "q", "answer": "1", "level": "hard"})")}, {});
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows.at("set/1"), R"({"answer":"1","level":"hard","problem":"q"})");
+TEST_F(problems, have_their_rows_where_they_are_wanted_and_no_more_than_asked_for) {
+  const std::string set = file(R"({"problem": "q", "answer": "1", "level": "hard"}
+{"problem": "r", "answer": "2"}
+{"no": "problem"})");
+  std::vector<std::string> rows;
+  ProblemOptions options;
+  options.most = 2;
+  EXPECT_EQ(read_problems({set, set}, options, &rows).size(), 2u);
+  EXPECT_EQ(rows, (std::vector<std::string>{R"({"answer":"1","level":"hard","problem":"q"})",
+                                            R"({"answer":"2","problem":"r"})"}));
 }
 
 TEST_F(problems, a_table_that_is_none_is_refused_with_its_line) {

@@ -1,4 +1,4 @@
-#include "data/summary.h"
+#include "data/problems.h"
 
 #include <gtest/gtest.h>
 

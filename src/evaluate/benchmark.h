@@ -10,9 +10,8 @@
 
 #include "base/text/fields.h"
 #include "config/policy_options.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
-#include "verify/extract_option.h"
 #include "verify/registry.h"
 
 namespace ucas {

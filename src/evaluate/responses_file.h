@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "evaluate/score.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"

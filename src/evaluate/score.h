@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
 #include "verify/registry.h"

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 
 namespace ucas {
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hub_path.h"
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "hf/peft.h"

@@ -33,14 +33,17 @@ int64_t layers_in(const StoredByName& stored) {
 }
 
 // torch.compile, data parallelism and models of several modalities put a name before every tensor's.
+constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "module.", "language_model.",
+                                          "model.language_model."};
+
 void refuse_wrapped(const StoredByName& stored, const std::string& directory) {
-  for (const char* prefix : {"_orig_mod.", "module.", "language_model.", "model.language_model."}) {
-    const auto found = stored.lower_bound(prefix);
+  for (std::string_view prefix : kWrappers) {
+    const auto found = stored.lower_bound(std::string(prefix));
     if (found == stored.end() || !found->first.starts_with(prefix)) continue;
     throw Error(ErrorKind::unexpected_tensor,
                 str(directory, ": tensor ", printable(found->first), ": its name begins with \"", prefix,
-                    "\", as of a model inside of another; expected model.embed_tokens.weight and so on: save the inner "
-                    "model, or rename the tensors"));
+                    "\", as of a model inside of another; expected model.embed_tokens.weight and so on: ucas loads it "
+                    "where all tensors have this name before theirs, others do not: save the inner model"));
   }
 }
 
@@ -80,6 +83,18 @@ StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& d
       throw Error(ErrorKind::dup_key, str(directory, ": tensor ", printable(name), " stands in two files"));
   }
   return stored;
+}
+
+void unwrap(std::vector<StoredTensor>& tensors) {
+  for (std::string_view prefix : kWrappers) {
+    const bool inner = prefix.starts_with("model.");
+    const auto has_it = [&](const StoredTensor& t) { return t.name.starts_with(prefix); };
+    const auto fits = [&](const StoredTensor& t) { return has_it(t) || (inner && t.name == "lm_head.weight"); };
+    if (!std::ranges::all_of(tensors, fits)) continue;
+    for (StoredTensor& t : tensors) {
+      if (has_it(t)) t.name.replace(0, prefix.size(), inner ? "model." : "");
+    }
+  }
 }
 
 void check_parameters(const ModelConfig& config, const StoredByName& stored, const std::string& directory) {

@@ -68,6 +68,9 @@ std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
 // By name; Error(ErrorKind::dup_key) where two files hold one tensor.
 using StoredByName = std::map<std::string, StoredTensor>;
 StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& directory);
+// Takes off what torch.compile, data parallelism or a model of several modalities has put before the name of every
+// tensor; lm_head lies beside a model.language_model.
+void unwrap(std::vector<StoredTensor>& tensors);
 
 // Errors: config, where config.json contradicts the tensors (number of layers, a shape), naming both values;
 // missing_tensor; unexpected_tensor. A tied model may store its head, too; old files hold an unused buffer.

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hub_path.h"
 #include "base/str.h"
 #include "base/text/json.h"
 #include "hf/config_reader.h"

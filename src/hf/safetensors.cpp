@@ -168,14 +168,14 @@ int64_t count_of(const TensorToStore& tensor) {
   return n;
 }
 
-struct Shard {
+struct WeightFile {
   std::string file;
   size_t first, count;
 };
 
 // Shards in order of the tensors; each holds at least one.
-std::vector<Shard> plan_shards(const std::vector<TensorToStore>& tensors, int64_t width, int64_t shard_bytes) {
-  std::vector<Shard> shards;
+std::vector<WeightFile> plan_shards(const std::vector<TensorToStore>& tensors, int64_t width, int64_t shard_bytes) {
+  std::vector<WeightFile> shards;
   int64_t filled = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const int64_t bytes = width * count_of(tensors[i]);
@@ -377,10 +377,10 @@ void write_weights(const std::string& directory, const std::vector<TensorToStore
                    const std::string& torch_dtype, int64_t shard_bytes) {
   StoredType type = stored_type(torch_dtype);
   const int64_t width = width_of(type);
-  std::vector<Shard> shards = plan_shards(tensors, width, shard_bytes);
+  std::vector<WeightFile> shards = plan_shards(tensors, width, shard_bytes);
   OrderedJson map = OrderedJson::object();
   int64_t total = 0;
-  for (const Shard& shard : shards) {
+  for (const WeightFile& shard : shards) {
     const auto part = std::span(tensors).subspan(shard.first, shard.count);
     write_shard(path_join(directory, shard.file), part, type);
     for (const TensorToStore& tensor : part) {

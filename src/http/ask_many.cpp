@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/process/warning_counters.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -228,7 +227,7 @@ void AskMany::collect() {
     if (over || (hooks_.should_stop && hooks_.should_stop())) return;
     const double now = now_seconds();
     if (now - progressed_ > limits_.patience) {
-      gave_up_ = str("no response for ", human_seconds(limits_.patience), " (", limits_.patience_option, ")");
+      gave_up_ = str("no response for ", human_seconds(limits_.patience), " (rollout.patience)");
     } else if (refused_in_a_row_ >= kRefusedAtOnce && came_ == 0) {
       gave_up_ = "the server refuses them all";
     } else {

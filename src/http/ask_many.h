@@ -42,7 +42,6 @@ class AskMany {
     int64_t retries = 10;   // of one request
     double timeout = 600;   // seconds of one try
     double patience = 300;  // seconds without any answer until all is given up
-    const char* patience_option = "--patience";
   };
   struct Hooks {
     std::string path;                             // of all requests

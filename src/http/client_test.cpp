@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "base/process/listener.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 
 namespace ucas {

@@ -129,7 +129,9 @@ void fill_from(const StoredTensor& stored, Weights& weights, size_t i, const Kep
 // The base, as its directory holds it.
 Weights load_base(const ModelConfig& config, const std::string& directory, at::Device device,
                   const ModelOptions& options, const KeptMasters& keeps, Kept& kept) {
-  const StoredByName stored = stored_by_name(list_weights(directory), directory);
+  std::vector<StoredTensor> tensors = list_weights(directory);
+  unwrap(tensors);
+  const StoredByName stored = stored_by_name(std::move(tensors), directory);
   check_parameters(config, stored, directory);  // config.json alone must not make us take memory
   const Weights shapes = allocate_weights(config, at::Device(at::kMeta), options);  // meta tensors have no storage
   if (computes_by_hand(config, device, options)) kept = kept_masters(shapes, keeps);

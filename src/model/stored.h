@@ -15,8 +15,8 @@
 namespace ucas {
 
 // The f32 master weights of a bf16 model where not all of them lie in its leaves: ranks keep a share each
-// (sharding/sharded_masters.h), an offloaded optimizer keeps them on the host (train/optimizer/host_state.h). How such
-// a model is loaded without them, and written to files all the same.
+// (sharding/sharded_gradients.h), an offloaded optimizer keeps them on the host (train/optimizer/host_state.h). How
+// such a model is loaded without them, and written to files all the same.
 
 // Values of a trained parameter, f32 and in its shape, wherever they are kept. Asked for one parameter at a time.
 using MasterValues = std::function<at::Tensor(const at::Tensor& leaf)>;

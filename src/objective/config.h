@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/text/fields.h"
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 
 namespace ucas {
 

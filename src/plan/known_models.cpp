@@ -49,12 +49,6 @@ constexpr KnownModel kKnown[] = {
     {"smollm2-360m", "llama", 960, 2560, 32, 15, 5, 64, 49152, 8192, true},
     {"smollm2-1.7b", "llama", 2048, 8192, 24, 32, 32, 64, 49152, 8192, true}};
 
-std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  for (const KnownModel& known : kKnown) names.emplace_back(known.name);
-  return names;
-}
-
 std::string lower(std::string text) {
   for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -72,8 +66,6 @@ std::string plain_name(const std::string& name) {
 }
 
 }  // namespace
-
-std::string known_model_names() { return join(known_names(), ", "); }
 
 std::optional<ModelConfig> known_model(const std::string& name) {
   const std::string plain = plain_name(name);
@@ -98,26 +90,19 @@ std::optional<ModelConfig> known_model(const std::string& name) {
   return std::nullopt;
 }
 
-ModelConfig model_of_shape(const std::string& shape) {
-  if (std::optional<ModelConfig> known = known_model(shape)) return *known;
-  if (exists(shape) && !is_directory(shape)) return read_model_config_file(shape);
-  if (is_directory(shape)) return read_model_config(shape);
-  const std::vector<std::string> names = known_names();
-  throw Error(ErrorKind::usage, str("--shape ", printable(shape, 100), ": expected a config.json or one of ",
-                                    known_model_names(), did_you_mean(plain_name(shape), names)));
-}
-
 FoundModel model_of_hub_name(const std::string& name) {
   if (const std::string config = cached_file(name, "config.json"); !config.empty()) {
     return {read_model_config_file(config), str("the cache of huggingface_hub: ", config)};
   }
   if (std::optional<ModelConfig> known = known_model(name)) return {*known, "the table of known shapes"};
+  std::vector<std::string> names;
+  for (const KnownModel& known : kKnown) names.emplace_back(known.name);
   throw Error(ErrorKind::path,
               str(printable(name, 400), ": no such checkpoint directory",
                   is_hub_name(name) ? ", not in the cache of huggingface_hub, and none of the known shapes"
                                     : ", and no known shape",
-                  "; nothing is fetched: give a directory with its config.json, --shape config.json, or one of ",
-                  known_model_names()));
+                  "; nothing is fetched: give a directory with its config.json, or one of ", join(names, ", "),
+                  did_you_mean(plain_name(name), names)));
 }
 
 }  // namespace ucas

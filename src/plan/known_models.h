@@ -10,19 +10,15 @@
 
 namespace ucas {
 
-std::string known_model_names();  // "qwen2.5-0.5b, ..."
 // By a name of the table, in any case, with or without ORG/ before it and -Instruct or -Base behind it; else nothing.
 std::optional<ModelConfig> known_model(const std::string& name);
-
-// What --shape says: a name of the table, or a config.json. Error(ErrorKind::usage) with the nearest name.
-ModelConfig model_of_shape(const std::string& shape);
 
 struct FoundModel {
   ModelConfig config;
   std::string from;  // for people: "the cache of huggingface_hub: PATH", "the table of known shapes"
 };
 // What --model says where no such directory is there: config.json of the newest snapshot in the hub's cache, or a known
-// shape. Error(ErrorKind::path) where it is neither.
+// shape. Error(ErrorKind::path) with the nearest name where it is neither.
 FoundModel model_of_hub_name(const std::string& name);
 
 }  // namespace ucas

@@ -43,10 +43,10 @@ TEST(known_models, are_found_by_the_names_that_the_hub_has) {
 
 TEST(known_models, what_is_unknown_is_said_with_the_nearest_name) {
   try {
-    model_of_shape("qwen3-7b");
+    model_of_hub_name("qwen3-7b");
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.word(), "usage");
+    EXPECT_EQ(error.word(), "path");
     EXPECT_NE(std::string(error.what()).find("did you mean qwen3-"), std::string::npos) << error.what();
   }
   EXPECT_THROW(model_of_hub_name("../etc/passwd"), Error);

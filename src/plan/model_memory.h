@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/model_options.h"
-#include "core/optimizer_config.h"
 #include "hf/parameters.h"
 #include "sampling/engine_room.h"
 

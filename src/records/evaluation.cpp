@@ -9,7 +9,6 @@
 #include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "records/run/rollouts.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -14,7 +14,6 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "core/model_options.h"
-#include "core/problem.h"
 #include "core/verdict.h"
 #include "data/prompts/templates.h"
 #include "stats/spread.h"

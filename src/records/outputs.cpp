@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "data/rows/jsonl.h"
 #include "records/run/rollouts.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/files/file.h"
 #include "core/batch.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 
 namespace ucas {
 

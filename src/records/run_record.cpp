@@ -6,7 +6,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/fields.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "records/run/run_directory.h"
 
 namespace ucas {
@@ -56,7 +56,7 @@ void read_config(RunRecord& run, const std::string& path) {
                    [](const Setting& a, const Setting& b) { return line_number(a) < line_number(b); });
   for (const Setting& setting : settings) {
     run.config.emplace_back(setting.key, setting_text(setting));
-    if (setting.key == "seed" || setting.key == "train.seed") {
+    if (setting.key == "seed") {
       const int64_t* seed = std::get_if<int64_t>(&setting.value);
       if (!seed) throw Error(ErrorKind::config, str(setting.where, ": ", setting.key, ": expected a whole number"));
       run.seed = *seed;
@@ -64,7 +64,6 @@ void read_config(RunRecord& run, const std::string& path) {
   }
   run.method = run.setting("method.name");
   run.label = run.setting("label");
-  if (run.label.empty()) run.label = run.setting("train.label");
 }
 
 // Names in `directory` that end with `suffix`, without it.
@@ -131,7 +130,6 @@ RunRecord read_run(const std::string& path) {
   if (exists(in_run("sft.jsonl"))) run.sft = read_sft_steps(in_run("sft.jsonl"), run.remarks);
   std::string eval = in_run("eval");
   for (const std::string& name : stems(eval, ".json")) {
-    if (name.ends_with(".card")) continue;  // of versions before 0.2.0
     run.evaluations.push_back(read_evaluation(eval, name, run.missing, run.remarks));
   }
   if (run.evaluations.empty()) run.missing.push_back("eval/*.json (evaluations on test problems)");

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json.h"
 #include "records/run/run_directory.h"
 #include "results/table.h"
 
@@ -59,7 +57,7 @@ std::vector<Witness> shown_by(ShownBy sign, const std::vector<StoredResponse>& s
   std::vector<Witness> shown;
   for (const StoredResponse& r : stored) {
     if (static_cast<double>(r.step) < since || !shows(sign, r)) continue;
-    shown.push_back({r.step, r.sample, r.tokens, r.problem, words_of(r), ending_of(r.response)});
+    shown.push_back({r.step, r.sample, r.problem, words_of(r), ending_of(r.response)});
   }
   std::ranges::reverse(shown);
   std::set<std::string> told;
@@ -232,40 +230,6 @@ std::vector<std::string> titles_of(const std::vector<const SignRow*>& rows) {
   return titles;
 }
 
-OrderedJson step_json(double step) {
-  return std::isfinite(step) ? OrderedJson(static_cast<int64_t>(step)) : OrderedJson(nullptr);
-}
-
-OrderedJson json_of(const RunRecord& run, const Cause& cause) {
-  const FoundSign& sign = cause.sign;
-  OrderedJson row = {{"cause", sign.row->title},
-                     {"note", sign.note},
-                     {"since", static_cast<int64_t>(sign.since)},
-                     {"at_once", sign.at_once},
-                     {"from_the_start", cause.always},
-                     {"what", sign.what},
-                     {"meaning", sign.row->meaning},
-                     {"evidence", OrderedJson::array()}};
-  for (const Evidence& e : cause.evidence) {
-    row["evidence"].push_back({{"metric", e.key}, {"before", e.before}, {"after", e.after}});
-  }
-  row["responses"] = OrderedJson::array();
-  for (const Witness& w : cause.shown) {
-    row["responses"].push_back({{"step", w.step},
-                                {"problem", w.problem},
-                                {"sample", w.sample},
-                                {"tokens", w.tokens},
-                                {"what", w.what},
-                                {"text", w.text}});
-  }
-  row["try"] = OrderedJson::array();
-  for (const std::string& text : sign.row->tries) {
-    const Remedy r = remedy_of(text);
-    row["try"].push_back({{"option", r.option}, {"now", run.setting(r.option)}, {"how", r.how}});
-  }
-  return row;
-}
-
 }  // namespace
 
 std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std::string>& remarks) {
@@ -321,29 +285,6 @@ std::string diagnosis_text(const RunRecord& run, const RunDiagnosis& diagnosis) 
     if (!rows->empty()) text += "\n" + wrap_text(words + join(titles_of(*rows), ", "), kWidth, 2, 0) + "\n";
   }
   return text + next_text(run, diagnosis);
-}
-
-std::string diagnosis_json(const RunRecord& run, const RunDiagnosis& diagnosis) {
-  OrderedJson json = {{"format", "ucas-causes-1"},
-                      {"run", run.path},
-                      {"method", run.method},
-                      {"steps", steps_done(run)},
-                      {"remarks", diagnosis.remarks},
-                      {"trends", OrderedJson::array()},
-                      {"causes", OrderedJson::array()},
-                      {"quiet", titles_of(diagnosis.quiet)},
-                      {"unlooked", titles_of(diagnosis.blind)}};
-  for (const Trend& t : diagnosis.trends) {
-    json["trends"].push_back({{"metric", t.key},
-                              {"course", names(Course{})[static_cast<size_t>(t.course)]},
-                              {"first", t.first},
-                              {"best", t.best},
-                              {"best_step", step_json(t.best_step)},
-                              {"last", t.last},
-                              {"since", step_json(t.since)}});
-  }
-  for (const Cause& cause : diagnosis.found) json["causes"].push_back(json_of(run, cause));
-  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

@@ -19,7 +19,7 @@ struct Evidence {
 };
 
 struct Witness {
-  int64_t step = 0, sample = 0, tokens = -1;
+  int64_t step = 0, sample = 0;
   std::string problem, what, text;  // what: in words; text: the end of the response
 };
 struct Cause {
@@ -43,6 +43,5 @@ std::vector<StoredResponse> read_stored(const std::string& run, std::vector<std:
 RunDiagnosis diagnose_run(const RunRecord& run, const std::vector<StoredResponse>& stored);
 
 std::string diagnosis_text(const RunRecord& run, const RunDiagnosis& diagnosis);
-std::string diagnosis_json(const RunRecord& run, const RunDiagnosis& diagnosis);  // one line
 
 }  // namespace ucas

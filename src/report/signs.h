@@ -105,7 +105,6 @@ struct KnownSteps {
 KnownSteps series_of(const StepTable& table, const std::string& key);  // with a *: the mean of the columns that fit
 
 enum class Course : uint8_t { unknown, rose, flat, fell };
-constexpr std::array<const char*, 4> names(Course) { return {"unknown", "rose", "flat", "fell"}; }
 
 struct Trend {
   std::string key;

@@ -78,7 +78,7 @@ std::string Table::text(const std::string& indent, size_t width) const {
     widths.resize(std::max(widths.size(), cells.size()));
     for (size_t i = 0; i < cells.size(); ++i) {
       line.push_back(printable(cells[i].text(), kLongest));
-      widths[i] = std::max(widths[i], line[i].size());
+      widths[i] = std::max(widths[i], characters(line[i]));
     }
   };
   if (!head.empty()) add(head);

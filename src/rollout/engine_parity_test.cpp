@@ -1,6 +1,6 @@
 // Bit-for-bit guards on a real tiny model: what a response is depends on its key and the weights alone, and the trainer
 // computes the very numbers that the sampler recorded (docs/numerics.md).
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

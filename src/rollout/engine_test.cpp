@@ -1,4 +1,4 @@
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 
 #include <gtest/gtest.h>
 

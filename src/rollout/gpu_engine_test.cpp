@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 #include "support/engine/gpu_views.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"

@@ -36,6 +36,12 @@ std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> i
   return tokenizer.decode(known, true);
 }
 
+std::string graded_text(const Tokenizer& tokenizer, std::span<const int32_t> ids, bool finished,
+                        std::span<const int32_t> stop_ids) {
+  const bool by_token = finished && !ids.empty() && std::ranges::find(stop_ids, ids.back()) != stop_ids.end();
+  return response_text(tokenizer, by_token ? ids.first(ids.size() - 1) : ids);
+}
+
 std::function<bool(const Episode&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   if (texts.empty()) return nullptr;
   return [stop = StopTexts(tokenizer, texts)](const Episode& s) { return stop.end(s.token); };

@@ -24,6 +24,9 @@ std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer
 // Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
 // (the padding rows of an LM head can be sampled, they mean no text).
 std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids);
+// The same as a reward sees it: without the stop token, with a stop text.
+std::string graded_text(const Tokenizer& tokenizer, std::span<const int32_t> ids, bool finished,
+                        std::span<const int32_t> stop_ids);
 
 // RolloutLimits::ends for texts that end a response (rollout.stop, text/stop_texts.h); null where there are none.
 // Borrows the tokenizer. Error(ErrorKind::config) for an empty text.

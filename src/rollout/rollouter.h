@@ -1,20 +1,24 @@
 // Where episodes come from: problems go in, each as a prompt, and a stream of episodes comes out. An episode is what
 // the model sampled after a prompt, with what the sampling pass saw of each token, and the inserts of an environment.
-// Sources are the engine (rollout/engine.h) and servers (rollout/served_rollout.h); decorators over them share the
-// prompts among ranks (shared_rollout.h) and let an environment speak (environment/environment.h). Token ids travel end
-// to end; nothing is re-tokenised. An episode depends on its prompt and key alone, so greedy and sampled jobs, and jobs
-// of different limits, share one run.
+// Sources are the engine (engine.cpp) and servers (rollout/served_rollout.h); decorators over them share the
+// prompts among ranks (shared_rollout.cpp) and let an environment speak (environment/environment.h). Token ids travel
+// end to end; nothing is re-tokenised. An episode depends on its prompt and key alone, so greedy and sampled jobs, and
+// jobs of different limits, share one run.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch.h"
-#include "core/problem.h"
+#include "core/verdict.h"
+#include "model/model.h"
 #include "sampling/config.h"
+#include "sharding/ranks.h"
 
 namespace ucas {
 
@@ -46,7 +50,7 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
 
 // Who takes the episodes. Called from the calling thread.
 struct RolloutSink {
-  std::function<void(const Episode&)> on_response;  // as they end; of several ranks (shared_rollout.h) at the end
+  std::function<void(const Episode&)> on_response;  // as they end; of several ranks (shared_rollout.cpp) at the end
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
   bool keep = true;  // false: episodes go to on_response alone, run() returns none
 };
@@ -96,5 +100,25 @@ class Rollouter {
   // All episodes, ordered by (job, sample); none where the sink does not keep them.
   virtual std::vector<Episode> run(const RolloutRequest& request) = 0;
 };
+
+// The rollout engine: continuous batching over a KV cache. Every prompt is prefilled once; the slots of its n samples
+// read its keys and values there (on the CPU; elsewhere copies), and one whose response ends is refilled before the
+// next. Fed by train/collect, evaluate and `ucas generate`; reads a Model (borrowed) with its weights of the moment.
+// Determinism: on the CPU the result depends on (weights, jobs, sampling, seed, step) alone, not on slots, prefill
+// packing, admission order or threads.
+
+std::unique_ptr<Rollouter> make_engine(Model& model, EngineConfig config = {});
+
+// Sampling on all ranks: each takes every size-th prompt, and all get all responses, as from one process. A response
+// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. Responses travel as bytes, bit
+// for bit: numbers as they lie in memory, as all who read them are the same program. Without inserts: an environment is
+// refused under several ranks.
+
+// Borrows both.
+std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks);
+
+std::string sampled_bytes(const std::vector<Episode>& responses);
+// Error(ErrorKind::truncated) naming `where` for bytes that are not whole.
+std::vector<Episode> read_sampled(std::string_view bytes, const std::string& where);
 
 }  // namespace ucas

@@ -1,9 +1,7 @@
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -11,53 +9,6 @@
 namespace ucas {
 
 namespace {
-
-class SampledWriter {
- public:
-  template <class T>
-  void part(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    text.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  template <class T>
-  void part(const std::vector<T>& values) {
-    part(values.size());
-    text.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  }
-  std::string text;
-};
-
-class SampledReader {
- public:
-  SampledReader(std::string_view text, const std::string& where) : text_(text), where_(where) {}
-  bool at_end() const { return at_ == text_.size(); }
-  template <class T>
-  void part(T& value) {
-    copy(&value, sizeof value);
-  }
-  template <class T>
-  void part(std::vector<T>& values) {
-    size_t count = 0;
-    part(count);
-    if (count > (text_.size() - at_) / sizeof(T)) refuse();
-    values.resize(count);
-    copy(values.data(), count * sizeof(T));
-  }
-
- private:
-  void copy(void* to, size_t bytes) {
-    if (bytes > text_.size() - at_) refuse();
-    if (bytes > 0) std::memcpy(to, text_.data() + at_, bytes);
-    at_ += bytes;
-  }
-  [[noreturn]] void refuse() const {
-    throw Error(ErrorKind::truncated,
-                str(where_, ": responses that are not whole, at byte ", at_, " of ", text_.size()));
-  }
-  const std::string_view text_;
-  const std::string& where_;
-  size_t at_ = 0;
-};
 
 template <class S, class Visitor>
 void each_part(S& sampled, Visitor& visitor) {
@@ -148,14 +99,14 @@ class SharedRollout final : public Rollouter {
 }  // namespace
 
 std::string sampled_bytes(const std::vector<Episode>& responses) {
-  SampledWriter writer;
+  BytesWriter writer;
   for (const Episode& s : responses) each_part(s, writer);
-  return std::move(writer.text);
+  return std::move(writer.bytes);
 }
 
 std::vector<Episode> read_sampled(std::string_view bytes, const std::string& where) {
   std::vector<Episode> responses;
-  for (SampledReader reader(bytes, where); !reader.at_end();) each_part(responses.emplace_back(), reader);
+  for (BytesReader reader(bytes, where); !reader.at_end();) each_part(responses.emplace_back(), reader);
   return responses;
 }
 

@@ -1,4 +1,4 @@
-#include "rollout/vllm.h"
+#include "rollout/served_rollout.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/json.h"
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 
 namespace ucas {
 

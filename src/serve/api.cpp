@@ -11,7 +11,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 
 namespace ucas {
 

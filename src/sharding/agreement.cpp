@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -66,22 +68,44 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
 
 Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
   if (ranks.alone()) return mine;
-  // Flags, then the numbers of `best`.
-  std::string bytes;
-  for (const bool flag : {mine.stop, mine.validate, mine.save, mine.last}) bytes += flag ? '1' : '0';
-  const auto add = [&](const auto& number) { bytes.append(reinterpret_cast<const char*>(&number), sizeof number); };
-  add(mine.best.step), add(mine.best.value);
-  const std::vector<std::string> all = ranks.all_gather(what, bytes);
-  const std::string& leader = all[0];
-  Decision decision{.validate = leader[1] == '1', .save = leader[2] == '1', .last = leader[3] == '1'};
-  decision.stop = std::ranges::any_of(all, [](const std::string& one) { return one[0] == '1'; });
-  size_t at = 4;
-  const auto take = [&](auto& number) {
-    std::memcpy(&number, leader.data() + at, sizeof number);
-    at += sizeof number;
-  };
-  take(decision.best.step), take(decision.best.value);
+  BytesWriter writer;
+  writer.part(mine);
+  std::vector<Decision> all;
+  for (const std::string& bytes : ranks.all_gather(what, writer.bytes))
+    BytesReader(bytes, what).part(all.emplace_back());
+  Decision decision = all[0];
+  decision.stop = std::ranges::any_of(all, &Decision::stop);
   return decision;
+}
+
+namespace {
+
+// Its class is set by who has the group.
+template <class V, class Visitor>
+void each_part(V& verdict, Visitor& bytes) {
+  bytes.part(verdict.kind);
+  bytes.part(verdict.score);
+  bytes.part(verdict.answer);
+  bytes.part(verdict.reason);
+}
+
+}  // namespace
+
+std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks) {
+  if (ranks.alone()) return grade_all(graders, items);
+  std::vector<GradeItem> own;
+  const auto size = static_cast<size_t>(ranks.size());
+  for (auto i = static_cast<size_t>(ranks.rank()); i < items.size(); i += size) own.push_back(items[i]);
+  BytesWriter writer;
+  for (const Verdict& verdict : ranks.together("grading responses", [&] { return grade_all(graders, own); })) {
+    each_part(verdict, writer);
+  }
+  std::vector<BytesReader> of_ranks;
+  const std::vector<std::string> all = ranks.all_gather("verdicts of responses", writer.bytes);
+  for (const std::string& bytes : all) of_ranks.emplace_back(bytes, "the verdicts that a rank sends");
+  std::vector<Verdict> verdicts(items.size());
+  for (size_t i = 0; i < items.size(); ++i) each_part(verdicts[i], of_ranks[i % size]);
+  return verdicts;
 }
 
 }  // namespace ucas

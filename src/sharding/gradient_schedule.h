@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/gemm/linear.h"
 #include "model/model.h"
 #include "sharding/ranks.h"

@@ -67,6 +67,16 @@ void require_descriptors(int64_t ranks) {
 
 }  // namespace
 
+void BytesReader::copy(void* to, size_t size) {
+  if (size > left_.size()) refuse();
+  if (size > 0) std::memcpy(to, left_.data(), size);
+  left_.remove_prefix(size);
+}
+
+void BytesReader::refuse() const {
+  throw Error(ErrorKind::truncated, str(where_, ": not whole, ", left_.size(), " bytes before its end"));
+}
+
 void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from) {
   std::vector<std::vector<at::Tensor>> of_ranks(static_cast<size_t>(size()));
   of_ranks[static_cast<size_t>(from)].assign(tensors.begin(), tensors.end());

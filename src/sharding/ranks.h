@@ -13,7 +13,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -92,6 +94,48 @@ std::unique_ptr<Ranks> open_ranks();
 // RANK where WORLD_SIZE says that there are several, else 0. Throws nothing.
 int64_t rank_of_environment();
 std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port);
+
+// Values as they lie in memory, end to end: what ranks, which are the same program, send each other. Of texts and lists
+// their length goes before their items.
+class BytesWriter {
+ public:
+  template <class T>
+  void part(const T& value) {
+    if constexpr (requires { value.data(); }) {
+      part(value.size());
+      bytes.append(reinterpret_cast<const char*>(value.data()), value.size() * sizeof *value.data());
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>);
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
+  std::string bytes;
+};
+
+// Error(ErrorKind::truncated) naming `where` for bytes that are not whole.
+class BytesReader {
+ public:
+  BytesReader(std::string_view bytes, std::string where) : left_(bytes), where_(std::move(where)) {}
+  bool at_end() const { return left_.empty(); }
+  template <class T>
+  void part(T& value) {
+    if constexpr (requires { value.resize(1); }) {
+      size_t count = 0;
+      part(count);
+      if (count > left_.size() / sizeof *value.data()) refuse();
+      value.resize(count);
+      copy(value.data(), count * sizeof *value.data());
+    } else {
+      copy(&value, sizeof value);
+    }
+  }
+
+ private:
+  void copy(void* to, size_t size);
+  [[noreturn]] void refuse() const;
+  std::string_view left_;
+  const std::string where_;
+};
 
 // Items [first, last) of `count` that are this rank's: neighbours, as even as possible.
 struct RankShare {

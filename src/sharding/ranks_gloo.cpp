@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -21,7 +20,6 @@
 #include "model/tensor/cuda_library.h"
 #include "sharding/heartbeat.h"
 #include "sharding/ranks.h"
-#include "sharding/rendezvous.h"
 #include "train/update/config.h"
 
 namespace ucas {
@@ -101,17 +99,6 @@ class GlooRanks final : public Ranks {
       open_group(met.address);
     });
   }
-  // NCCL's group is ended where all is well. Else its destructor could wait for ever in a call that another rank left.
-  ~GlooRanks() override {
-    if (device_group_ && std::uncaught_exceptions() == 0) {
-      device_group_->shutdown();
-    } else if (device_group_) {
-      static_cast<void>(device_group_.release());
-      ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
-    }
-  }
-  GlooRanks(const GlooRanks&) = delete;
-  GlooRanks& operator=(const GlooRanks&) = delete;
 
   void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
 
@@ -306,11 +293,11 @@ class GlooRanks final : public Ranks {
         const auto make = reinterpret_cast<MakeDeviceGroup>(off ? nullptr : cuda_symbol(kMakeDeviceGroup));
         agree_on_nccl(make != nullptr);
         if (make == nullptr) return;
-        make(&device_group_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
+        make(&device_, c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank(), size(), kDevicePatience);
         heartbeat_->watch([calls = device_calls_] { return calls->overdue(); });
       });
     }
-    return device_group_ ? tensor : tensor.cpu();
+    return device_.group ? tensor : tensor.cpu();
   }
   // All are in the same call, with a tensor of a device each.
   void agree_on_nccl(bool here) {
@@ -334,7 +321,7 @@ class GlooRanks final : public Ranks {
     return work;
   }
   c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
-    return tensors[0].is_cpu() ? *group_ : *device_group_;
+    return tensors[0].is_cpu() ? *group_ : *device_.group;
   }
 
   template <class Call>
@@ -391,11 +378,11 @@ class GlooRanks final : public Ranks {
   int64_t calls_ = 0;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::Backend> group_;
-  c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
   bool asked_for_device_ = false;
   const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
   const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
+  DeviceGroup device_;  // of tensors that do not lie on the CPU, once there were any
 };
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/transformer.h"
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 #include "sharding/agreement.h"
 #include "sharding/heartbeat.h"
 #include "support/engine/gpu_views.h"
@@ -479,6 +479,35 @@ TEST(ranks, a_process_whose_device_hangs_ends_with_the_name_of_the_call) {
     ::pause();
   };
   EXPECT_EXIT(hangs(), ::testing::ExitedWithCode(kNumeric), "rank 0 of 2: call 7, summing gradients: it hangs");
+}
+
+// A device's group that must be ended before it goes, as NCCL's.
+class EndedGroup final : public c10d::Backend {
+ public:
+  EndedGroup() : Backend(0, 1) {}
+  ~EndedGroup() override {
+    if (!ended) std::abort();
+  }
+  void shutdown() override { ended = true; }
+  bool ended = false;
+};
+
+TEST(ranks, a_devices_group_is_ended_where_all_is_well_and_left_alone_where_not) {
+  const auto group = c10::make_intrusive<EndedGroup>();
+  {
+    const DeviceGroup of_ranks{group};
+  }
+  EXPECT_TRUE(group->ended);
+  const auto fails = [] {
+    std::atexit([] { std::abort(); });  // what other libraries do at the end may wait for the device, too
+    try {
+      const DeviceGroup of_ranks{c10::make_intrusive<EndedGroup>()};
+      throw Error(ErrorKind::ranks, "another rank ended");
+    } catch (const Error&) {
+    }
+    std::exit(kNumeric);
+  };
+  EXPECT_EXIT(fails(), ::testing::ExitedWithCode(kNumeric), "");
 }
 
 // Every call of a group of one, on the host and, where there is a GPU, by NCCL: what it gives is what is there.

@@ -1,4 +1,4 @@
-#include "sharding/rendezvous.h"
+#include "sharding/heartbeat.h"
 
 #include <netdb.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/process/build_info.h"
-#include "base/process/listener.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "kernels/lm_head.h"
@@ -251,6 +251,16 @@ Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64
                  {.on_host = number(0), .local = number(1), .sharing_cores = std::max<int64_t>(1, number(2))}};
   met.beats->setTimeout(kAnswers);
   return met;
+}
+
+DeviceGroup::~DeviceGroup() {
+  if (!group) return;
+  if (std::uncaught_exceptions() == 0) {
+    group->shutdown();
+    return;
+  }
+  static_cast<void>(group.release());
+  ::on_exit([](int status, void*) { ::fflush(nullptr), ::_exit(status); }, nullptr);
 }
 
 }  // namespace ucas

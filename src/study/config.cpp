@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 
@@ -60,8 +60,6 @@ void StudyBase::fields(Fields& f) {
   f.field("suite", suite, "suite of benchmarks instead of base.test where task = none, such as math5");
   f.field("templates", templates,
           "further prompt templates to evaluate the untrained base with where task = none, a row each, such as plain");
-  f.field("test_limit", test_limit, Range{0, 1e9},
-          "number of problems per file or benchmark where task = none, from the first, for a trial; 0 = all");
 }
 
 TaskKind StudyBase::kind() const {

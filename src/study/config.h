@@ -30,14 +30,12 @@ struct StudyBase {
   std::string model;  // task = none: a Hugging Face checkpoint directory ...
   std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
-  std::vector<std::string>
-      tasks;                     // instead of files: tasks for pretrained models (data/tasks/registry.h), all together
-  TextTaskOptions task_options;  // of these
-  int64_t warm_up = 0;           // supervised updates on demonstrations of `tasks`, before any run: one for all
-  int64_t samples = 0;           // of each problem from the base, more than `evaluate` asks; 0 = the same
-  std::string suite;             // instead of `test`: benchmarks (evaluate/benchmark.h)
+  std::vector<std::string> tasks;  // instead of files: tasks for pretrained models (data/tasks/task.h), all together
+  TextTaskOptions task_options;    // of these
+  int64_t warm_up = 0;             // supervised updates on demonstrations of `tasks`, before any run: one for all
+  int64_t samples = 0;             // of each problem from the base, more than `evaluate` asks; 0 = the same
+  std::string suite;               // instead of `test`: benchmarks (evaluate/benchmark.h)
   std::vector<std::string> templates;  // the base once more with each of these prompts, a row each
-  int64_t test_limit = 0;              // of the files together, or of each benchmark, for a trial; 0 = all
   void fields(Fields& f);
   bool embedded() const { return task != Task::none; }
   TaskKind kind() const;  // of an embedded task

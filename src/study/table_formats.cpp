@@ -1,4 +1,4 @@
-// A study's table for people and programs: Markdown, CSV, LaTeX, terminal.
+// A study's table: Markdown, and text for a terminal.
 #include <algorithm>
 #include <cmath>
 #include <map>

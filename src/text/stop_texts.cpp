@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "support/temporary_directory.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/process/warning_counters.h"
 #include "base/terminal/log.h"
 #include "support/tokenizer_goldens.h"
 

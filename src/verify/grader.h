@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process/warning_counters.h"
+#include "base/terminal/log.h"
 #include "core/verdict.h"
 
 namespace ucas {
@@ -65,7 +65,7 @@ class Grader {
 void number_classes(std::span<Verdict> group,
                     const std::function<int32_t(const std::string& answer, int32_t next)>& class_of);
 
-// Answers that a grader gave up on, for the last line of the command (base/process/warning_counters.h).
+// Answers that a grader gave up on, for the last line of the command (base/terminal/log.h).
 
 inline void note_over_budget(std::span<const Verdict> verdicts) {
   count_warning(Warning::over_budget, std::ranges::count(verdicts, VerdictKind::over_budget, &Verdict::kind));

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "verify/grader.h"
 #include "verify/sandbox/sandbox.h"
 
@@ -56,10 +58,10 @@ std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = 
 // told apart.
 
 // Raised whenever the verdict on any answer may change.
-constexpr int kGraderVersion = 6;
+constexpr int kGraderVersion = 7;
 
 // Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
-// has its own. Read by evaluate/score, sharding/shared_grading and train/collect/reward.
+// has its own. Read by evaluate/score, sharding/agreement and train/collect/reward.
 
 struct Graders {
   std::shared_ptr<const Grader> standard;
@@ -83,5 +85,20 @@ std::vector<Verdict> grade_all(const Graders& graders, std::span<const GradeItem
 // A right answer that its grader cannot read, and a grader that cannot work here, are found before the first response:
 // Error(ErrorKind::data_line, "sandbox").
 void check_golds(const Graders& graders, std::span<const Problem> problems);
+
+// Where an answer is looked for, as options say it: one of Extract, or "auto", which the prompt decides
+// (config/policy_options.h).
+
+enum class ExtractOption : uint8_t { automatic, strict, lenient, answer_tag };
+constexpr std::array<const char*, 4> names(ExtractOption) { return {"auto", "strict", "lenient", "answer_tag"}; }
+
+// nullopt: auto.
+constexpr std::optional<Extract> said(ExtractOption option) {
+  if (option == ExtractOption::automatic) return std::nullopt;
+  return static_cast<Extract>(static_cast<int>(option) - 1);
+}
+constexpr ExtractOption option_of(Extract extract) {
+  return static_cast<ExtractOption>(static_cast<int>(extract) + 1);  // bare is no option
+}
 
 }  // namespace ucas

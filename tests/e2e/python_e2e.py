@@ -38,6 +38,8 @@ def raises(completions, **kwargs):
     return 1 / 0
 def short(completions, **kwargs):
     return [1.0]
+def infinite(data_source, solution_str, ground_truth):
+    return float("inf")
 def nan(completions, **kwargs):
     return [0.5, float("nan")] * (len(completions) // 2)
 def late(completions, **kwargs):
@@ -119,7 +121,8 @@ def rewards(test):
     test.say("a column that the data do not have is named before the first step", done.returncode == 2 and "missing a required argument: 'absent'" in done.stderr
              and "level" in done.stderr and not os.path.exists(os.path.join(test.scratch, "unfit")), done)
     for name, said in (("raises", "raises ZeroDivisionError: division by zero when called with train/1, train/2 of the data, before the first step"),
-                       ("short", "gave 1 scores for 2 responses"), ("nan", "gave nan for the response to train/2; expected a finite number")):
+                       ("short", "gave 1 scores for 2 responses"), ("nan", "gave nan for the response to train/2; expected a finite number"),
+                       ("infinite", "gave inf for the response to train/1; expected a finite number")):
         done = test.train(name, "--reward.python", f"own.py:{name}")
         traced = name != "raises" or 'own.py", line' in done.stderr
         test.say(f"what a call on two rows shows ends before the first step: {name}", done.returncode == 2 and traced and not os.path.exists(os.path.join(test.scratch, name))
@@ -188,7 +191,8 @@ def published(test):
     else:
         print("left out: verl is not installed")
     for i, (place, data, scores) in enumerate(asked):
-        done = test.train(f"published-{i}", "--reward.python", place, *data)
+        validated = ("--val", data[1], "--train.test_freq", "2", "--train.val_n", "2") if data else ()
+        done = test.train(f"published-{i}", "--reward.python", place, *data, *validated)
         rows = []
         if done.returncode == 0:
             for path in glob.glob(os.path.join(test.scratch, f"published-{i}/rollouts/*.jsonl")):
@@ -196,6 +200,8 @@ def published(test):
                     rows += [json.loads(line) for line in file]
         given = {round(row["score"], 6) for row in rows if "score" in row}
         test.say(f"unchanged: {place}", done.returncode == 0 and len(given) > 0 and (scores is None or given <= scores), done)
+        means = [value for row in test.steps(f"published-{i}") for key, value in row.items() if "/reward/mean@" in key] if done.returncode == 0 else []
+        test.say(f"and validated by it: {place}", not data or (len(means) == 4 and all(min(scores or [-1]) <= mean <= max(scores or [0]) for mean in means)), done)
 
 
 def advantages(test):

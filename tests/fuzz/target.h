@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 
 namespace ucas::fuzz {
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -113,6 +114,19 @@ int open_regular(const std::string& path, int64_t* size) {
   }
   *size = info.st_size;
   return fd;
+}
+
+// What is there of `size` bytes from `offset`.
+size_t read_bytes(int fd, int64_t offset, char* to, size_t size, const std::string& path) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = faulty("read") ? -1 : ::pread(fd, to + done, size - done, offset + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_read(path, "read");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
 }
 
 [[noreturn]] void refuse_link(const std::string& path) {
@@ -355,34 +369,18 @@ std::string read_file(const std::string& path, int64_t limit) {
                                       ", the limit is ", human_bytes(static_cast<double>(limit))));
   }
   std::string bytes(static_cast<size_t>(size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t n = faulty("read") ? -1 : ::read(file.fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path, "read");
-    if (n == 0) break;  // it shrank while we read
-    done += static_cast<size_t>(n);
-  }
-  bytes.resize(done);
+  bytes.resize(read_bytes(file.fd, 0, bytes.data(), bytes.size(), path));  // it may shrink while we read
   return bytes;
 }
 
 void read_at(const std::string& path, int64_t offset, void* out, int64_t size) {
   int64_t total = 0;
   Descriptor file{open_regular(path, &total)};
-  auto* to = static_cast<char*>(out);
-  while (size > 0) {
-    ssize_t n = faulty("read") ? -1 : ::pread(file.fd, to, static_cast<size_t>(size), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path, "read");
-    if (n == 0) {
-      throw Error(ErrorKind::truncated,
-                  str(printable(path, 400), ": ends at byte ", offset, ", ", size, " more expected"));
-    }
-    to += n;
-    offset += n;
-    size -= n;
-  }
+  const auto done =
+      static_cast<int64_t>(read_bytes(file.fd, offset, static_cast<char*>(out), static_cast<size_t>(size), path));
+  if (done == size) return;
+  throw Error(ErrorKind::truncated,
+              str(printable(path, 400), ": ends at byte ", offset + done, ", ", size - done, " more expected"));
 }
 
 void refuse_lfs_pointer(const std::string& path) {
@@ -508,15 +506,7 @@ std::string FileWriter::read_back() const {
   struct stat info{};
   if (::fstat(descriptor_, &info) != 0) fail_read(path_, "read");
   std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path_, "read");
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  bytes.resize(done);
+  bytes.resize(read_bytes(descriptor_, 0, bytes.data(), bytes.size(), path_));
   return bytes;
 }
 
@@ -583,6 +573,73 @@ std::string sha256_of_file(const std::string& path) {
 
 std::array<uint8_t, 16> md5_of_text(std::string_view text) {
   return digest<16>("MD5", [&](const auto& add) { add(text.data(), text.size()); });
+}
+
+void check_output(const std::string& out) {
+  if (!exists(out)) return;
+  if (is_directory(out) && list_directory(out).empty()) return;
+  throw Error(ErrorKind::path, str(printable(out, 400), ": exists already; choose another --out, or remove it"));
+}
+
+OutputDirectory::OutputDirectory(const std::string& out) : out_(out) {
+  const std::string plain = out.substr(0, out.find_last_not_of('/') + 1);
+  const size_t name_at = plain.rfind('/') + 1;  // 0 without a folder
+  const std::string name = plain.substr(name_at), folder = name_at == 0 ? "." : plain.substr(0, name_at);
+  make_directories(folder);
+  lock_file_ = path_join(folder, str(".", name, ".lock"));
+  lock_ = std::make_unique<FileLock>(lock_file_);
+  try {
+    check_output(out);  // another may have been quicker
+  } catch (const Error&) {
+    remove_all(lock_file_);
+    throw;
+  }
+  remove_leftovers(folder, name + ".partial-");
+  path_ = path_join(folder, str(name, ".partial-", ::getpid()));
+  make_directories(path_);
+}
+
+OutputDirectory::~OutputDirectory() {
+  for (const std::string& path : {path_, lock_file_}) {
+    try {
+      if (exists(path)) remove_all(path);
+    } catch (const Error& error) {
+      warn(error.what());
+    }
+  }
+}
+
+void OutputDirectory::put_in_place() {
+  sync_directory(path_);
+  rename_path(path_, out_);
+}
+
+bool is_hub_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+}
+
+bool is_hub_repository(std::string_view name) {
+  const size_t slash = name.find('/');
+  return slash != std::string_view::npos && slash > 0 && slash + 1 < name.size() && name[0] != '.' &&
+         name[slash + 1] != '.' && std::ranges::count(name, '/') == 1 && name.find("--") == std::string_view::npos &&
+         name.find("..") == std::string_view::npos &&
+         std::ranges::all_of(name, [](char c) { return c == '/' || is_hub_letter(c); });
+}
+
+std::optional<HubOrigin> hub_origin(const std::string& path) {
+  const std::vector<std::string> parts = split(path, '/');
+  for (size_t i = 0; i + 2 < parts.size(); ++i) {
+    if (parts[i + 1] != "snapshots") continue;
+    for (const std::string prefix : {"models--", "datasets--"}) {
+      if (!parts[i].starts_with(prefix)) continue;
+      std::string name = parts[i].substr(prefix.size());
+      const size_t dashes = name.find("--");
+      if (dashes == std::string::npos) continue;
+      name.replace(dashes, 2, "/");
+      if (is_hub_repository(name)) return HubOrigin{name, parts[i + 2], prefix[0] == 'd'};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace ucas

@@ -120,4 +120,39 @@ std::vector<std::string> embedded_names(std::string_view prefix);  // sorted
 // Of a folder of TOML files: "dapo-tiny" for "configs/dapo-tiny.toml".
 std::vector<std::string> embedded_stems(std::string_view folder);  // "configs/"
 
+// A directory that a command makes as its result: there whole, or not at all.
+// Errors: path, if something is at OUT already.
+
+// Error(ErrorKind::path) if a result cannot be put at `out`: something is there.
+void check_output(const std::string& out);
+
+// OUT.partial-PID, which becomes OUT when it is whole. Meanwhile no other process makes the same OUT, and what a killed
+// one left of it is removed.
+class OutputDirectory {
+ public:
+  explicit OutputDirectory(const std::string& out);
+  ~OutputDirectory();
+  OutputDirectory(const OutputDirectory&) = delete;
+  OutputDirectory& operator=(const OutputDirectory&) = delete;
+  const std::string& path() const { return path_; }
+  void put_in_place();
+
+ private:
+  std::string out_, path_, lock_file_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+// Paths of the Hugging Face hub's cache, as texts: CACHE/models--ORG--NAME/snapshots/COMMIT/FILE. What is looked up
+// there is hf/hub.h.
+
+bool is_hub_letter(char c);                     // of a name or a revision: letters, digits, - _ .
+bool is_hub_repository(std::string_view name);  // "ORG/NAME", as the hub allows it
+
+struct HubOrigin {
+  std::string name, revision;  // "ORG/NAME" and the commit
+  bool data_set = false;
+};
+// Where a file or directory of a snapshot comes from; nothing for any other path.
+std::optional<HubOrigin> hub_origin(const std::string& path);
+
 }  // namespace ucas

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/files/output_directory.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 

@@ -1,4 +1,4 @@
-#include "base/files/hub_path.h"
+#include "base/files/file.h"
 
 #include <gtest/gtest.h>
 

@@ -29,4 +29,14 @@ int64_t usable_cores();  // this one's share, 1 at least
 int64_t all_cores();     // that it may run on, shared or not
 bool cores_are_shared();
 
+// A TCP socket that processes of this host alone can reach, which is handed to the one that will answer on it.
+
+struct Listener {
+  int fd = -1;
+  int64_t port = 0;
+};
+
+// Listens on the loopback address; port 0: on a free one. Closed by exec. Error io (exit 74) where it cannot.
+Listener listen_on_loopback(int64_t port);
+
 }  // namespace ucas

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 

@@ -1,4 +1,4 @@
-#include "base/process/warning_counters.h"
+#include "base/terminal/log.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -54,25 +56,27 @@ std::string without_controls(const std::string& message) {
   return join(lines, "\n");
 }
 
+void tell(LogLevel level, const std::string& message) {
+  std::string safe = without_controls(message);
+  std::lock_guard lock(mutex());
+  sink()(level, safe);
+}
+
+constexpr struct {
+  const char *one, *many;
+} kWarningWords[] = {
+#define UCAS_ROW(name, one, many) {one, many},
+    UCAS_WARNINGS(UCAS_ROW)
+#undef UCAS_ROW
+};
+
+std::array<std::atomic<int64_t>, std::size(kWarningWords)> counts{};
+
 }  // namespace
 
-void log(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::info, safe);
-}
-
-void warn(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::warning, safe);
-}
-
-void warn_here(const std::string& message) {
-  std::string safe = without_controls(message);
-  std::lock_guard lock(mutex());
-  sink()(LogLevel::own, safe);
-}
+void log(const std::string& message) { tell(LogLevel::info, message); }
+void warn(const std::string& message) { tell(LogLevel::warning, message); }
+void warn_here(const std::string& message) { tell(LogLevel::own, message); }
 
 LogSink set_log_sink(LogSink next) {
   std::lock_guard lock(mutex());
@@ -183,6 +187,19 @@ void Progress::print(bool last, const std::string& note) {
   } else {
     sink()(LogLevel::info, text);
   }
+}
+
+void count_warning(Warning what, int64_t count) { counts[static_cast<size_t>(what)] += count; }
+
+int64_t warnings_counted(Warning what) { return counts[static_cast<size_t>(what)]; }
+
+std::string warnings_in_words() {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int64_t n = counts[i];
+    if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kWarningWords[i].one : kWarningWords[i].many));
+  }
+  return parts.empty() ? "" : kWarningsBegin + join(parts, ", ");
 }
 
 }  // namespace ucas

@@ -10,7 +10,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/refusals.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 #include <gtest/gtest.h>
 
@@ -78,16 +78,6 @@ TEST(json_object, a_refusal_names_place_key_what_is_there_and_what_was_expected)
                 ErrorKind::config),
             "config: f:3: o.l[1]: \"k\": string \"x\", expected a whole number");
   EXPECT_EQ(refusal("[1]", [](O) {}), "data_line: f:3: array [1], expected an object");
-}
-
-TEST(json_object, settings_apply_to_a_configuration) {
-  const std::vector<Setting> settings = JsonObject::parse(R"({"a":true,"b":[1,2],"c":"x"})", "f").settings();
-  ASSERT_EQ(settings.size(), 3u);
-  EXPECT_EQ(std::get<bool>(settings[0].value), true);
-  EXPECT_EQ(std::get<std::vector<int64_t>>(settings[1].value), (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(std::get<std::string>(settings[2].value), "x");
-  EXPECT_EQ(refusal(R"({"a":{"b":1}})", [](const JsonObject& o) { o.settings(); }),
-            "data_line: f:3: \"a\": object {\"b\":1}, expected a list of whole numbers");
 }
 
 TEST(json_object, a_last_line_that_was_being_written_is_left_out_and_remarked) {

@@ -14,7 +14,6 @@
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
 #include "config/train_config.h"
-#include "data/code_problems.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
@@ -260,10 +259,6 @@ std::string check_path(const std::string& asked) {
 
 void CheckOptions::fields(Fields& f) {
   f.field("summary", summary, "print what data files hold: columns, lengths, kinds of right answers, duplicates");
-  f.field("against", against, OptionNames::evaluation_data,
-          "evaluation problem files, searched for among the training problems of the PATHs");
-  f.field("words", words, Range{2, 1000},
-          "n-gram length in words for --against: a shared run of n words counts as contamination");
   f.field("ids", ids, "JSONL file of rows {text, ids} to compare with the ids of the tokenizer PATH");
   f.field("decode", decode, "compare the decoded text, too, under --ids");
   f.field("prompt", prompt, "add the tokenizer's prefix (BOS) to each text under --ids, as for a prompt");
@@ -280,7 +275,6 @@ int run_check(const Words& words) {
   resolve_hub_names(options);
   const Words& paths = line.positionals;
   if (paths.empty()) throw Error(ErrorKind::usage, "check: PATH is missing; see ucas check --help");
-  if (!options.against.empty()) return find_contamination(paths, options);
   if (options.summary) return summarize_data(paths, options);
   if (!options.ids.empty()) {
     if (paths.size() > 1) throw Error(ErrorKind::usage, "check: --ids takes one PATH, the tokenizer's directory");

@@ -12,9 +12,8 @@ namespace ucas {
 
 struct CheckOptions {
   bool summary = false, decode = false, prompt = false;
-  std::vector<std::string> against;
   std::string ids, tokenizer;
-  int64_t words = 13, show = 5;
+  int64_t show = 5;
   ProblemColumns columns;
   void fields(Fields& f);
 };
@@ -23,8 +22,6 @@ struct CheckOptions {
 void check_tests(std::span<const Problem> problems);
 // What data files hold, before a training reads them.
 int summarize_data(const std::vector<std::string>& files, const CheckOptions& options);
-// Which problems of `against` stand among those of a training, by n-grams of words; kDiffers where there is any.
-int find_contamination(const std::vector<std::string>& training, const CheckOptions& options);
 // Whether the tokenizer in `directory` gives the ids of a file's rows; kDiffers where it does not.
 int compare_ids(const std::string& directory, const CheckOptions& options);
 

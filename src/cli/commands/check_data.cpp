@@ -1,4 +1,4 @@
-// `ucas check FILE... --summary`, `ucas check TRAIN... --against EVAL`, and `ucas check TOKENIZER --ids FILE`.
+// `ucas check FILE... --summary` and `ucas check TOKENIZER --ids FILE`.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,11 +7,10 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "cli/commands/check.h"
-#include "data/contamination.h"
+#include "data/problems.h"
 #include "data/rows/jsonl.h"
-#include "data/summary.h"
 #include "hf/hub.h"
 #include "results/table.h"
 #include "text/tokenizer/tokenizer.h"
@@ -113,40 +112,6 @@ std::string problems_text(const DataFindings& found) {
   return text;
 }
 
-// The most of a problem first.
-void sort_by_share(std::vector<Overlap>& found) {
-  const auto share = [](const Overlap& o) { return static_cast<double>(o.shared) / static_cast<double>(o.words); };
-  std::ranges::stable_sort(
-      found, [&](const Overlap& a, const Overlap& b) { return a.whole != b.whole ? a.whole : share(a) > share(b); });
-}
-
-struct OverlapCounts {
-  int64_t problems = 0, overlaps = 0, whole = 0;
-};
-
-std::map<std::string, OverlapCounts> counts_of(const std::vector<Overlap>& found,
-                                               const std::vector<Problem>& evaluated) {
-  std::map<std::string, OverlapCounts> sources;
-  for (const Problem& problem : evaluated) ++sources[problem.source].problems;
-  for (const Overlap& overlap : found) {
-    OverlapCounts& counts = sources[evaluated[overlap.evaluated].source];
-    ++counts.overlaps;
-    counts.whole += overlap.whole;
-  }
-  return sources;
-}
-
-std::string table_of(const std::map<std::string, OverlapCounts>& sources) {
-  Table table;
-  table.head = {"source", "problems", "share a run", "%", "whole"};
-  for (const auto& [source, n] : sources) {
-    table.rows.push_back({printable(source, 60), grouped(n.problems), grouped(n.overlaps),
-                          fixed(100.0 * static_cast<double>(n.overlaps) / static_cast<double>(n.problems), 1),
-                          grouped(n.whole)});
-  }
-  return table.text();
-}
-
 using Ids = std::vector<int32_t>;
 
 // Where two lists part: a few tokens before the place, a few after, and what stands there.
@@ -176,27 +141,6 @@ int summarize_data(const std::vector<std::string>& files, const CheckOptions& op
             columns_text(found.file), problems_text(found)));
   }
   return kDone;
-}
-
-int find_contamination(const std::vector<std::string>& training, const CheckOptions& options) {
-  ProblemOptions reading;
-  reading.labels = false;
-  reading.columns = options.columns;
-  reading.columns_where_there = true;
-  const std::vector<Problem> trained = read_problems(data_files(training), reading);
-  const std::vector<Problem> evaluated = read_problems(options.against, reading);
-  std::vector<Overlap> found = find_overlaps(trained, evaluated, options.words);
-  sort_by_share(found);
-  out(table_of(counts_of(found, evaluated)));
-  for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < options.show; ++i) {
-    const Overlap& o = found[i];
-    const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
-    out(str("\n", printable(problem.source, 60), " ", printable(problem.id, 80), ": ",
-            o.whole ? "all" : str(o.shared, " of"), " ", o.words, " words are those of ", printable(with.source, 60),
-            " ", printable(with.id, 80), o.others > 0 ? str(" (and of ", grouped(o.others), " others in part)") : "",
-            "\n  ", printable(o.text, 240), "\n"));
-  }
-  return found.empty() ? kDone : kDiffers;
 }
 
 int compare_ids(const std::string& directory, const CheckOptions& options) {

@@ -1,6 +1,5 @@
 // `ucas compare`: runs side by side, problem by problem -> tables, and which differences are significant.
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
@@ -9,14 +8,13 @@
 #include "compare/models.h"
 #include "evaluate/results/published.h"
 #include "evaluate/results/table.h"
-#include "report/report.h"
 
 namespace ucas {
 
 namespace {
 
 struct CompareLine {
-  std::string data, out;
+  std::string data;
   std::vector<std::string> published;
   std::vector<int64_t> ks;
   bool json = false;
@@ -28,7 +26,6 @@ struct CompareLine {
     f.field("ks", ks, Range{1, 1 << 16}, "values k of pass@k; empty = 4, 16, 64, up to the number of samples");
     f.field("published", published,
             "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
-    f.field("out", out, "HTML file to write the report of all compared runs to (also -o FILE); empty = none");
     f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of intervals and tests");
     f.field("draws", draws, Range{100, 1e6}, "resamples behind bootstrap intervals and sign-flip tests");
@@ -53,10 +50,6 @@ int run_compare(const Words& words) {
   const Comparison comparison =
       compare_models(groups, {{.level = options.level, .draws = options.draws, .seed = options.seed}, options.ks});
   out(options.json ? comparison_json(comparison) : comparison_text(comparison, published));
-  if (!options.out.empty()) {
-    const size_t size = write_report(line.positionals, options.out, "");
-    log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));
-  }
   return kDone;
 }
 

@@ -10,9 +10,11 @@
 #include "cli/command.h"
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
+#include "config/policy_options.h"
 #include "config/train_config.h"
-#include "data/summary.h"
+#include "data/problems.h"
 #include "hf/hub.h"
+#include "hf/model_config.h"
 #include "hf/peft.h"
 #include "plan/known_models.h"
 #include "plan/plan.h"
@@ -48,10 +50,11 @@ constexpr double kMemoryShare = 0.97;  // what a plan is off by, and what else a
 
 bool is_cpu(const ConfigOptions& options) { return options.gpu.empty(); }
 
-// What the data says: how long prompts are, and which grader reads the answers.
+// What the data says, and the model's files: how long prompts are, which grader reads the answers, and a template where
+// the usual one is not of the model's tokens.
 struct DataChoice {
-  int64_t problems = 0, prompt_length = 0;
-  std::string grader, note;
+  int64_t problems = 0, prompt_length = 0, positions = 0;
+  std::string grader, note, prompt_template;
 };
 
 DataChoice look_at_data(const ConfigOptions& options, const std::string& tokenizer_directory,
@@ -70,6 +73,8 @@ DataChoice look_at_data(const ConfigOptions& options, const std::string& tokeniz
       tokens.add(length);
     }
     choice.prompt_length = (tokens.at(1) + kTemplateTokens + kPromptStep - 1) / kPromptStep * kPromptStep;
+    if (choose_template(kAutoTemplate, tokenizer_directory, "") != "chat" && !tokenizer.id_of("<|im_start|>"))
+      choice.prompt_template = "plain";
     choice.note =
         str("the longest question has ", grouped(tokens.at(1)), " tokens, the median ", grouped(tokens.at(0.5)));
   }
@@ -87,18 +92,24 @@ Setting typed(const std::string& key, const std::string& value) { return {key, v
 // Where a training begins, before it is fitted: sizes of a first look on a CPU, of a small study on a GPU.
 std::vector<Setting> first_settings(const ConfigOptions& options, const DataChoice& data) {
   const bool cpu = is_cpu(options);
-  std::vector<Setting> settings = {typed("method.name", options.method),
-                                   typed("model", options.model),
-                                   typed("device", cpu ? "cpu" : "cuda"),
-                                   typed("dtype", cpu ? "f32" : "bf16"),
-                                   typed("rollout.n", "8"),
-                                   typed("rollout.response_length", cpu ? "256" : "1024"),
-                                   typed("train.save_freq", "20")};
+  std::vector<Setting> settings = {
+      typed("method.name", options.method), typed("model", options.model), typed("device", cpu ? "cpu" : "cuda"),
+      typed("dtype", cpu ? "f32" : "bf16"), typed("rollout.n", "8"),       typed("train.save_freq", "20")};
   int64_t batch = cpu ? 16 : 64;
   while (batch > 1 && batch > data.problems) batch /= 2;
   settings.push_back(typed("data.train_batch_size", str(batch)));
   settings.push_back(typed("update.mini_batch_size", str(std::max<int64_t>(1, batch / 2))));
-  if (data.prompt_length > 0) settings.push_back(typed("data.max_prompt_length", str(data.prompt_length)));
+  int64_t prompt = data.prompt_length, response = cpu ? 256 : 1024;
+  if (data.positions > 0 && prompt > 0) {  // of which half is left to the response
+    prompt = std::min(prompt, data.positions / 2);
+    response = std::min(response, data.positions - prompt);
+  }
+  settings.push_back(typed("rollout.response_length", str(response)));
+  if (prompt > 0) settings.push_back(typed("data.max_prompt_length", str(prompt)));
+  if (!data.prompt_template.empty()) {  // which asks for no box
+    settings.push_back(typed("data.template", data.prompt_template));
+    settings.push_back(typed("reward.extract", "lenient"));
+  }
   if (!data.grader.empty()) settings.push_back(typed("reward.grader", data.grader));
   settings.push_back({"data.files", options.data, "--data", false});
   if (!options.val.empty()) {
@@ -231,8 +242,10 @@ int write_config(std::vector<Setting> overrides) {
   const bool there = exists(options.model) || !cached_file(options.model, "config.json").empty();
   if (there || !known_model(options.model)) here.model = checkpoint_directory(options.model);
   const std::string directory = exists(here.model) ? here.model : "";
-  const DataChoice data = look_at_data(here, directory.empty() ? "" : directory_with(directory, "tokenizer.json"),
-                                       make_train_config(overrides).data.columns);
+  DataChoice data = look_at_data(here, directory.empty() ? "" : directory_with(directory, "tokenizer.json"),
+                                 make_train_config(overrides).data.columns);
+  if (!directory.empty())
+    data.positions = read_model_config(directory_with(directory, "config.json")).max_position_embeddings;
 
   std::vector<Setting> settings = first_settings(options, data);
   settings.insert(settings.end(), overrides.begin(), overrides.end());

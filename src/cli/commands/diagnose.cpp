@@ -23,7 +23,7 @@ struct DiagnoseLine {
   int64_t opening = 1;
   double rare = 0.25, level = 0.95;
   RareBy rare_by = RareBy::opening;
-  bool json = false, confidence = false;
+  bool confidence = false;
   void fields(Fields& f) {
     f.field("confidence", confidence,
             "report which confidence would protect rare right responses, from the evaluation that --data names");
@@ -34,7 +34,6 @@ struct DiagnoseLine {
              "log-prob");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
-    f.field("json", json, "print JSON instead of text");
     f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
   }
 };
@@ -69,7 +68,7 @@ bool asks_for_causes(const std::string& path, const DiagnoseLine& options) {
   return !options.confidence && options.data.empty() && is_directory(path) && exists(path_join(path, "steps.jsonl"));
 }
 
-int say_causes(const std::string& path, bool json) {
+int say_causes(const std::string& path) {
   const RunRecord run = read_run(path);
   if (run.steps.empty()) {
     throw Error(ErrorKind::empty, str(printable(path, 400),
@@ -80,7 +79,7 @@ int say_causes(const std::string& path, bool json) {
   const std::vector<StoredResponse> stored = read_stored(path, remarks);
   RunDiagnosis diagnosis = diagnose_run(run, stored);
   diagnosis.remarks = std::move(remarks);
-  out(json ? diagnosis_json(run, diagnosis) : diagnosis_text(run, diagnosis));
+  out(diagnosis_text(run, diagnosis));
   return kDone;
 }
 
@@ -89,7 +88,7 @@ int say_causes(const std::string& path, bool json) {
 std::string options_diagnose() { return options_help(DiagnoseLine{}); }
 
 int run_diagnose(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json", "confidence"});
+  CommandLine line = parse_command_line(words, {"confidence"});
   DiagnoseLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1) {
@@ -97,7 +96,7 @@ int run_diagnose(const Words& words) {
                                       "; see ucas diagnose --help"));
   }
   const std::string& path = line.positionals[0];
-  if (asks_for_causes(path, options)) return say_causes(path, options.json);
+  if (asks_for_causes(path, options)) return say_causes(path);
   DiagnosisReport report;
   report.opening = options.opening;
   report.options = {options.rare, options.rare_by, options.level};

@@ -18,7 +18,6 @@
 #include "kernels/lm_head.h"
 #include "methods/method.h"
 #include "results/table.h"
-#include "verify/sandbox/check.h"
 #include "verify/sandbox/sandbox.h"
 
 namespace ucas {

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/files/hub_path.h"
-#include "base/files/output_directory.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

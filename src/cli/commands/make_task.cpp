@@ -7,7 +7,7 @@
 #include "base/text/fields.h"
 #include "cli/command.h"
 #include "data/tasks/register_chains.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 

@@ -17,13 +17,11 @@ namespace ucas {
 namespace {
 
 struct PlanOptions {
-  std::string memory, out, gpu, shape;
+  std::string memory, out, gpu;
   int64_t gpus = 1;
   MeanLengths lengths;
   bool json = false;
   void fields(Fields& f) {
-    f.field("shape", shape,
-            "published model to plan for instead of --model, by name (qwen2.5-7b, llama-3.1-8b, ...) or config.json");
     f.field("memory", memory,
             "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
@@ -39,19 +37,12 @@ struct PlanOptions {
 };
 
 // Of a directory, or of a model that is not here: then its shape is all that is known.
-PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& options, PlanHead& head) {
-  if (!options.shape.empty()) {
-    if (!config.model.empty()) {
-      throw Error(ErrorKind::usage, str("--shape ", printable(options.shape, 100), " and --model ",
-                                        printable(config.model, 400), ": both name a model; give one of them"));
-    }
-    return planned_models(config, model_of_shape(options.shape));
-  }
+PlannedModels models_of_plan(const TrainConfig& config, PlanHead& head) {
   if (config.model.empty()) {
     throw Error(
         ErrorKind::config,
-        "model is empty: give --model DIR, a Hugging Face checkpoint directory, or --shape with a known model's "
-        "name, such as qwen2.5-7b");
+        "model is empty: give --model DIR, a Hugging Face checkpoint directory, or a known model's name, such as "
+        "qwen2.5-7b");
   }
   if (exists(config.model)) return planned_models(config);
   const FoundModel found = model_of_hub_name(config.model);
@@ -75,11 +66,7 @@ int run_plan(const Words& words) {
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   const bool on_gpu = !options.gpu.empty() && options.gpu != "cpu";
   if (on_gpu) settings.push_back({"device", std::string("cuda"), str("--gpu ", options.gpu)});
-  TrainConfig config = make_train_config(settings);
-  if (!options.shape.empty() && !line.positionals.empty() &&
-      std::ranges::find(line.settings, "model", &Setting::key) == line.settings.end()) {
-    config.model.clear();  // the file's, of which another is planned
-  }
+  const TrainConfig config = make_train_config(settings);
   config.validate_settings();
   if (config.device != "cpu" && !on_gpu) {
     throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
@@ -88,7 +75,7 @@ int run_plan(const Words& words) {
   PlanHead head;
   Device device = on_gpu ? gpu_named(options.gpu, config.dtype) : here_device(config.dtype, config.threads);
   set_link(device, options.gpus);
-  PlannedModels models = models_of_plan(config, options, head);
+  PlannedModels models = models_of_plan(config, head);
   PlanLimits limits = limits_here(options.out);
   if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's
   if (on_gpu) limits.whose = str("one ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
@@ -100,8 +87,8 @@ int run_plan(const Words& words) {
   models.ranks = options.gpus;
   models.gpu = on_gpu ? limits.memory : 0;
   if (on_gpu) models.driver = driver_memory(device, options.gpus, config.update.reduce == Reduce::micro);
-  head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
-                   options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
+  head.title =
+      str(config.title(), " on ", config.model, options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
   const MemoryPlan plan = plan_memory(config, models);
   const TimePlan time = plan_time(config, models, device, options.lengths);
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);

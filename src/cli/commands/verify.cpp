@@ -15,8 +15,6 @@
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"
 #include "records/run_record.h"
-#include "verify/audit/explain.h"
-#include "verify/audit/verify_report.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/build_info.h"
-#include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/terminal/terminal.h"

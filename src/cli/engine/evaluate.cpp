@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
@@ -16,7 +16,7 @@
 #include "hf/model_config.h"
 #include "records/run/run_directory.h"
 #include "sharding/ranks.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -161,12 +161,12 @@ OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   return out;
 }
 
-// Those that were not typed, before those that were; the problem files and their columns only where none were named,
-// and how many samples there are is said by the command alone.
+// Those that were not typed, before those that were; the problem files only where none were named, and how many samples
+// there are is said by the command alone.
 std::vector<Setting> with_settings_of_runs(OfRuns& of_runs, const std::vector<Setting>& typed) {
   const auto has = [&](const std::string& key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
   std::erase_if(of_runs.settings, [&](const Setting& s) {
-    const bool of_files = s.key == "data" || s.key == "limit" || s.key.starts_with("columns.");
+    const bool of_files = s.key == "data" || s.key == "limit";
     const bool sampled = s.key == "samples" || s.key == "temperature";
     return has(s.key) || sampled || (of_files && (has("data") || has("suite")));
   });
@@ -230,6 +230,7 @@ EvaluateWords read_evaluate_words(const Words& words) {
     if (!model.is_responses) model.path = checkpoint_directory(model.path);
   }
   asked.of_runs = settings_of_runs(asked.models, !options.suite.empty());
+  const bool columns = std::ranges::any_of(line.settings, [](auto& s) { return s.key.starts_with("columns."); });
   line.settings = with_settings_of_runs(asked.of_runs, line.settings);
   options = EvaluateOptions{};
   ucas::apply(options, line.settings);
@@ -241,7 +242,8 @@ EvaluateWords read_evaluate_words(const Words& words) {
                                                         : "--data DIR is missing: where the suite's files are");
   }
   asked.plan = plan_of(options, line.settings);
-  for (const EvaluatedModel& model : asked.models) {  // a wrong path is said before the work
+  asked.plan.problems.columns_where_there = !columns;  // a run's; other files may have the usual names
+  for (const EvaluatedModel& model : asked.models) {   // a wrong path is said before the work
     if (!model.is_responses) read_model_config(model.path);
   }
   return asked;

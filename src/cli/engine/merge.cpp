@@ -1,7 +1,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/error.h"
-#include "base/files/output_directory.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/files/output_directory.h"
-#include "base/process/stop.h"
+#include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"

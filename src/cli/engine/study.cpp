@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/options/train_options.h"

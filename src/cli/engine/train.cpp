@@ -11,10 +11,9 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/refusals.h"
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"

@@ -7,7 +7,8 @@
 
 #include "base/text/fields.h"
 #include "core/model_options.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/register_chains.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 

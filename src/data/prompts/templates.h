@@ -3,7 +3,7 @@
 // The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
 // follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
-// A chat template is the checkpoint's own Jinja (data/prompts/chat.h), which puts the messages of a conversation.
+// A chat template is the checkpoint's own Jinja (text/jinja), which puts the messages of a conversation.
 // Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
 #pragma once
 
@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "text/tokenizer/tokenizer.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 
@@ -36,10 +37,10 @@ struct Template {
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
   std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
-  std::string few_shot;                             // a file of worked examples (data/prompts/chat.h); "" = none
-  int64_t shots = 0;                                // how many of them stand before a question
-  std::string example = "{problem}\n{answer}\n\n";  // how each stands at {examples}
-  std::vector<Example> examples;                    // read from the file
+  std::string few_shot;                                     // a file of worked examples (text/jinja); "" = none
+  int64_t shots = 0;                                        // how many of them stand before a question
+  std::string example = "{problem}\n{answer}\n\n";          // how each stands at {examples}
+  std::vector<Example> examples;                            // read from the file
 
   void fields(Fields& f) {
     f.field("name", name, "name of the template in reports");
@@ -99,5 +100,26 @@ struct PreparedPrompts {
 // Warns where system messages of the problems replace the template's own.
 PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vector<Problem>& problems,
                                 const Tokenizer& tokenizer, int64_t max_prompt_length);
+
+// Prompts by the chat template of a checkpoint (text/jinja/jinja.h): the messages of a problem as its Jinja writes
+// them. Threads: all functions from any thread.
+
+// Fills in what a checkpoint's files say: `text`, where the form has none of its own, and `tokens`. `checkpoint` is the
+// directory of a tokenizer, "" if there is none; `where` names the form. Then reads `text` as a program.
+void prepare_chat(Template& prompt_template, const std::string& checkpoint, const std::string& where);
+// Whether a checkpoint's files bring one of its own; "" does not.
+bool has_chat_template(const std::string& checkpoint);
+// The system message, the earlier turns and `question`, then what begins the answer.
+MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question);
+
+// Worked examples before a question: in the place {examples} of a template, or as earlier turns of a chat.
+// Threads: all functions from any thread.
+
+// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows (0: all, which it then
+// says) and one more, which stands in where a problem
+// is an example itself. `where` names the form; a relative path begins at `folder` ("": where the program runs).
+void read_examples(Template& prompt_template, const std::string& where, const std::string& folder);
+// Of this problem, in the file's order; never the problem itself.
+std::vector<Template::Example> examples_for(const Template& prompt_template, const Problem& problem);
 
 }  // namespace ucas

@@ -12,7 +12,7 @@
 #include "data/problems.h"
 #include "data/tasks/register_chains.h"
 #include "support/tokenizer_goldens.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 namespace {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,5 +67,45 @@ enum class Packing { zlib, gzip };  // of gzip any number of members after one a
 std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where, ErrorKind kind);
 // Does it begin as gzip does? No JSON or CSV begins so.
 bool is_gzip(std::string_view bytes);
+
+// Comma-separated values as RFC 4180 has them: fields in quotation marks may hold commas, line ends and "" for ". The
+// first record names the columns. Every refusal is Error(ErrorKind::data_line, "FILE:LINE: ...").
+
+class CsvReader {
+ public:
+  // `text` must outlive this. `separator`: ',' or a tab; `shown`: the file in errors.
+  CsvReader(std::string_view text, char separator, std::string shown);
+
+  const std::vector<std::string>& columns() const { return columns_; }
+  // The next record's line and fields, one for each column; nothing at the end. Empty lines are passed over. A record
+  // that is refused is passed over, too, by the next call.
+  struct Record {
+    int64_t line = 0;  // of its beginning, from 1
+    std::vector<std::string> fields;
+  };
+  std::optional<Record> next();
+
+ private:
+  std::optional<Record> record();
+  std::string where(int64_t line) const;
+
+  std::string_view text_;
+  const char separator_;
+  const std::string shown_;
+  size_t at_ = 0;
+  int64_t line_ = 1;
+  std::vector<std::string> columns_;
+};
+
+// Rows of Parquet files as JSON objects, by libucas_parquet.so, which holds what needs Arrow (the C++ library of the
+// pyarrow wheel) and is loaded when the first such file is read.
+// Threads: one at a time.
+
+// Calls `take` with each row, from 1. Texts, numbers, booleans, lists and structs become what they are in JSON, a map
+// with texts as keys an object; not-a-number is null. A column of any other type is left out with a warning.
+// Errors: path; parquet (no Parquet, broken, or texts that are not UTF-8); schema (no column that is read, or one
+// twice); limit (a footer, page, text or batch of rows too large, or rows that come to more than `most` bytes, since a
+// text that stands in every row is kept once); unsupported (a build without Arrow).
+void each_parquet_row(const std::string& path, int64_t most, const std::function<void(int64_t row, Json value)>& take);
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "data/rows/parquet.h"
+#include "data/rows/jsonl.h"
 
 #include <dlfcn.h>
 

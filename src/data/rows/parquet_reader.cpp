@@ -1,15 +1,17 @@
-// libucas_parquet.so: what src/data/rows/parquet.h says, by Arrow. A file is read by batches of rows; what Arrow
+// libucas_parquet.so: what src/data/rows/jsonl.h says, by Arrow. A file is read by batches of rows; what Arrow
 // allocates is bounded, so that a page or a footer that claims to be large ends with an error.
 #include <arrow/array.h>
 #include <arrow/io/file.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/properties.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -48,33 +50,12 @@ T value_or_refuse(const std::string& shown, arrow::Result<T> result) {
 
 bool is_read(const arrow::DataType& type, int depth = 0) {
   if (depth > kDepthLimit) return false;
-  switch (type.id()) {
-    case arrow::Type::NA:
-    case arrow::Type::BOOL:
-    case arrow::Type::INT8:
-    case arrow::Type::INT16:
-    case arrow::Type::INT32:
-    case arrow::Type::INT64:
-    case arrow::Type::UINT8:
-    case arrow::Type::UINT16:
-    case arrow::Type::UINT32:
-    case arrow::Type::UINT64:
-    case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE:
-    case arrow::Type::STRING:
-    case arrow::Type::LARGE_STRING:
-    case arrow::Type::STRING_VIEW:
-      return true;
-    case arrow::Type::LIST:
-    case arrow::Type::LARGE_LIST:
-    case arrow::Type::FIXED_SIZE_LIST:
-    case arrow::Type::STRUCT:
-    case arrow::Type::MAP:
-    case arrow::Type::DICTIONARY:
-      break;
-    default:
-      return false;
-  }
+  using enum arrow::Type::type;
+  const auto id = type.id();
+  constexpr arrow::Type::type kPlain[] = {NA, BOOL, FLOAT, DOUBLE, STRING, LARGE_STRING, STRING_VIEW};
+  constexpr arrow::Type::type kNested[] = {LIST, LARGE_LIST, FIXED_SIZE_LIST, STRUCT, MAP, DICTIONARY};
+  if (arrow::is_integer(id) || std::ranges::find(kPlain, id) != std::end(kPlain)) return true;
+  if (std::ranges::find(kNested, id) == std::end(kNested)) return false;
   if (type.id() == arrow::Type::DICTIONARY) {
     return is_read(*static_cast<const arrow::DictionaryType&>(type).value_type(), depth + 1);
   }

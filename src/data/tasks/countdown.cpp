@@ -3,7 +3,7 @@
 // three numbers, plus and minus; 3: three numbers, all four operations; 4: four numbers. Every target can be reached:
 // it is the value of an expression that was made first.
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 
@@ -52,40 +52,35 @@ Part joined(const Part& a, char symbol, const Part& b) {
   return {value, str(side(a), " ", symbol, " ", side(b)), true};
 }
 
-class CountdownTask final : public TextTask {
- public:
-  TextProblem draw(Split split, int64_t difficulty, Rng& rng) const override {
-    const QuestionForm& form = form_of<QuestionForm>(kCountdownForms, split, rng);
-    const int64_t count = difficulty == 1 ? 2 : difficulty == 4 ? 4 : 3, largest = difficulty == 1 ? 30 : 20;
-    const std::string symbols = difficulty == 1 ? "+-*" : difficulty == 2 ? "+-" : "+-*/";
-    while (true) {
-      std::vector<int64_t> numbers;
-      for (int64_t i = 0; i < count; ++i) numbers.push_back(between(1, largest, rng));
-      // Two of the parts become one until one is left.
-      std::vector<Part> parts;
-      for (const int64_t number : numbers) parts.push_back({number, str(number)});
-      bool whole = true;
-      while (parts.size() > 1 && whole) {
-        const Part a = take(parts, rng), b = take(parts, rng);
-        const char symbol = symbols[static_cast<size_t>(rng.below(static_cast<int64_t>(symbols.size())))];
-        whole = symbol != '/' || (b.value != 0 && a.value % b.value == 0);
-        if (whole) parts.push_back(joined(a, symbol, b));
-      }
-      const Part& made = parts[0];
-      if (!whole || made.value < 1 || made.value > 200) continue;
-      std::vector<std::string> allowed;
-      for (const char symbol : symbols) allowed.emplace_back(1, symbol);
-      std::string gold = str(made.value, ":");
-      for (const int64_t number : numbers) gold += str(" ", number);
-      const std::pair<std::string_view, std::string> places[] = {
-          {"t", str(made.value)}, {"n", listed(numbers)}, {"o", join(allowed, " ")}};
-      return {filled(form.text, places), gold, in_order(numbers), str(made.text, " = ", made.value)};
-    }
-  }
-};
-
 }  // namespace
 
-std::unique_ptr<TextTask> make_countdown_task() { return std::make_unique<CountdownTask>(); }
+TextProblem draw_countdown(Split split, int64_t difficulty, Rng& rng) {
+  const QuestionForm& form = form_of<QuestionForm>(kCountdownForms, split, rng);
+  const int64_t count = difficulty == 1 ? 2 : difficulty == 4 ? 4 : 3, largest = difficulty == 1 ? 30 : 20;
+  const std::string symbols = difficulty == 1 ? "+-*" : difficulty == 2 ? "+-" : "+-*/";
+  while (true) {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < count; ++i) numbers.push_back(between(1, largest, rng));
+    // Two of the parts become one until one is left.
+    std::vector<Part> parts;
+    for (const int64_t number : numbers) parts.push_back({number, str(number)});
+    bool whole = true;
+    while (parts.size() > 1 && whole) {
+      const Part a = take(parts, rng), b = take(parts, rng);
+      const char symbol = symbols[static_cast<size_t>(rng.below(static_cast<int64_t>(symbols.size())))];
+      whole = symbol != '/' || (b.value != 0 && a.value % b.value == 0);
+      if (whole) parts.push_back(joined(a, symbol, b));
+    }
+    const Part& made = parts[0];
+    if (!whole || made.value < 1 || made.value > 200) continue;
+    std::vector<std::string> allowed;
+    for (const char symbol : symbols) allowed.emplace_back(1, symbol);
+    std::string gold = str(made.value, ":");
+    for (const int64_t number : numbers) gold += str(" ", number);
+    const std::pair<std::string_view, std::string> places[] = {
+        {"t", str(made.value)}, {"n", listed(numbers)}, {"o", join(allowed, " ")}};
+    return {filled(form.text, places), gold, in_order(numbers), str(made.text, " = ", made.value)};
+  }
+}
 
 }  // namespace ucas

@@ -8,7 +8,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 

@@ -17,7 +17,7 @@
 
 #include "base/rng.h"
 #include "base/text/fields.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 
 namespace ucas {
 

@@ -8,7 +8,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "data/tasks/registry.h"
 
 namespace ucas {
 
@@ -21,21 +20,32 @@ const char* word_of_split(Split split) {
 
 constexpr int kExamplesStream = 3;  // the splits are 0 .. 2
 
-#define UCAS_STREAM(kind, name, grader, stream, about) stream,
-constexpr uint64_t kStreams[] = {UCAS_TEXT_TASKS(UCAS_STREAM)};
-#undef UCAS_STREAM
+struct TextTask {
+  TextProblem (*draw)(Split split, int64_t difficulty, Rng& rng);
+  const char* grader;
+  uint64_t stream;
+  const char* about;
+};
+
+const TextTask& task_of(TextTaskKind kind) {
+  static constexpr TextTask kTasks[] = {
+      {draw_word_problem, "math", 0, "a sentence or two about things that are bought, lost or shared"},
+      {draw_sum, "math", 2, "a chain of numbers to add and subtract"},
+      {draw_countdown, "countdown", 5, "an expression that reaches a target and uses each given number exactly once"}};
+  return kTasks[static_cast<size_t>(kind)];
+}
 
 // A stream for each task, difficulty and file: the count of one file does not change another.
 std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count, int file) {
-  const std::unique_ptr<TextTask> task = make_text_task(kind);
-  const uint64_t stream = 0x7e47 + 1000 * kStreams[static_cast<size_t>(kind)] +
-                          10 * static_cast<uint64_t>(options.difficulty) + static_cast<uint64_t>(file);
+  const TextTask& task = task_of(kind);
+  const uint64_t stream =
+      0x7e47 + 1000 * task.stream + 10 * static_cast<uint64_t>(options.difficulty) + static_cast<uint64_t>(file);
   Rng rng(static_cast<uint64_t>(options.seed), stream);
   std::vector<TextProblem> problems;
   std::unordered_set<std::string> seen;
   int64_t repeats = 0;
   while (static_cast<int64_t>(problems.size()) < count) {
-    TextProblem problem = task->draw(split, options.difficulty, rng);
+    TextProblem problem = task.draw(split, options.difficulty, rng);
     if (split_of(str(word_of(kind), " ", problem.numbers)) != split) continue;
     if (seen.insert(problem.text).second) {
       problems.push_back(std::move(problem));
@@ -100,7 +110,6 @@ std::string in_order(std::vector<int64_t> numbers) {
 
 int64_t between(int64_t low, int64_t high, Rng& rng) { return low + rng.below(high - low + 1); }
 
-// Consonants and vowels in turn. No c, j, q, w, x, y: words that one stumbles over are rare without them.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
   return draw(kind, options, split, count, static_cast<int>(split));
 }
@@ -136,30 +145,9 @@ TextTaskKind text_task_called(const std::string& name) {
               str("task \"", printable(name), "\": expected one of ", join(all, ", "), did_you_mean(name, all)));
 }
 
-std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
-  switch (kind) {
-#define UCAS_MAKE(kind, name, grader, stream, about) \
-  case TextTaskKind::kind:                           \
-    return make_##kind##_task();
-    UCAS_TEXT_TASKS(UCAS_MAKE)
-#undef UCAS_MAKE
-  }
-  UCAS_CHECK(false, "the task must be in the registry");
-}
+const char* grader_of(TextTaskKind kind) { return task_of(kind).grader; }
 
-const char* grader_of(TextTaskKind kind) {
-#define UCAS_GRADER(kind, name, grader, stream, about) grader,
-  constexpr const char* kGraders[] = {UCAS_TEXT_TASKS(UCAS_GRADER)};
-#undef UCAS_GRADER
-  return kGraders[static_cast<size_t>(kind)];
-}
-
-const char* about(TextTaskKind kind) {
-#define UCAS_ABOUT(kind, name, grader, stream, about) about,
-  constexpr const char* kAbout[] = {UCAS_TEXT_TASKS(UCAS_ABOUT)};
-#undef UCAS_ABOUT
-  return kAbout[static_cast<size_t>(kind)];
-}
+const char* about(TextTaskKind kind) { return task_of(kind).about; }
 
 namespace {
 constexpr size_t kEmbeddedKinds = names(TaskKind{}).size();

@@ -1,10 +1,13 @@
-// Small problems in English for pretrained models, made from nothing but a seed: one file and one row of registry.h a
-// task. Train, dev and test share neither a form (a way to put the question) nor the numbers of a question (of a task
-// about words: its word), so that a held-out problem is never one of training in other words. Feeds `ucas make-task`
-// and demo. Threads: any; a task holds no state.
+// Small problems in English for pretrained models, made from nothing but a seed: one file and one row a task. Train,
+// dev and test share neither a form (a way to put the question) nor the numbers of a question (of a task about words:
+// its word), so that a held-out problem is never one of training in other words. Feeds `ucas make-task` and demo.
+// Threads: any; a task holds no state.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,13 +27,6 @@ struct TextProblem {
 };
 
 constexpr int64_t kHardest = 4;  // difficulties are 1 .. 4
-
-class TextTask {
- public:
-  virtual ~TextTask() = default;
-  // A problem of one of the split's own forms, with any numbers.
-  virtual TextProblem draw(Split split, int64_t difficulty, Rng& rng) const = 0;
-};
 
 // One of `forms` that is of the split. Form has a member `split`.
 template <class Form>
@@ -68,5 +64,42 @@ struct TextTaskOptions {
     f.field("count_test", count_test, Range{1, 1e6}, "problems in test.jsonl");
   }
 };
+
+// The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random
+// streams, one line for people). A row without its make_KIND_task() fails to link.
+
+// The tasks for pretrained models. Of each a row in task.cpp, and what draws a problem of one of the split's own forms,
+// with any numbers.
+enum class TextTaskKind : uint8_t { word_problems, sums, countdown };
+constexpr std::array<const char*, 3> names(TextTaskKind) { return {"word-problems", "sums", "countdown"}; }
+TextProblem draw_word_problem(Split split, int64_t difficulty, Rng& rng);
+TextProblem draw_sum(Split split, int64_t difficulty, Rng& rng);
+TextProblem draw_countdown(Split split, int64_t difficulty, Rng& rng);
+
+TextTaskKind text_task_called(const std::string& name);  // Error(ErrorKind::config) naming those there are
+const char* grader_of(TextTaskKind kind);                // its name in options; with extract = lenient
+const char* about(TextTaskKind kind);                    // one line for people
+
+// The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
+std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
+// Worked examples of the train split, for the place before a question (data/prompts/templates.cpp).
+constexpr int64_t kWorkedExamples = 4;
+std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options,
+                                       int64_t count = kWorkedExamples);
+// Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer, data_source}, shots.jsonl {problem, response} and
+// task.toml (the options).
+void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options);
+
+// Every task that `--task` names: the embedded one's kinds (data/tasks/register_chains.h), then those above.
+enum class TaskName : uint8_t {};
+constexpr auto names(TaskName) {
+  constexpr auto embedded = names(TaskKind{});
+  constexpr auto text = names(TextTaskKind{});
+  std::array<const char*, embedded.size() + text.size()> all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i < embedded.size() ? embedded[i] : text[i - embedded.size()];
+  return all;
+}
+std::optional<TaskKind> embedded_task(TaskName name);  // one of both
+std::optional<TextTaskKind> text_task(TaskName name);
 
 }  // namespace ucas

@@ -13,7 +13,6 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "data/problems.h"
-#include "data/tasks/registry.h"
 #include "support/temporary_directory.h"
 #include "verify/registry.h"
 

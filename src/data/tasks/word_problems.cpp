@@ -5,7 +5,7 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 
 namespace ucas {
 
@@ -66,32 +66,31 @@ Steps steps_of(const std::string& asked, const int64_t (&numbers)[3]) {
   return steps;
 }
 
-class WordProblems final : public TextTask {
- public:
-  TextProblem draw(Split split, int64_t difficulty, Rng& rng) const override {
-    const bool large = difficulty % 2 == 0;
-    while (true) {
-      const WordForm& form = form_of<WordForm>(word_forms(), split, rng);
-      if (!form.fits(difficulty)) continue;
-      const bool product = form.with_product();
-      const int64_t a = product ? between(2, 9, rng) : between(2, large ? 50 : 15, rng);
-      const int64_t b = product ? between(2, 9, rng) : between(2, large ? 40 : 9, rng);
-      const int64_t c = between(2, large ? 20 : 9, rng);
-      const Steps steps = steps_of(form.asked, {a, b, c});
-      if (steps.value < 1) continue;                                // nothing is taken away that is not there
-      if (form.asked == "a - b + c" && (b > a || c > b)) continue;  // not more back than was given
-      const int64_t n = rng.below(std::size(kPeople)), m = rng.below(std::size(kPeople));
-      if (m == n) continue;
-      const std::pair<std::string_view, std::string> values[] = {
-          {"n", kPeople[n]}, {"m", kPeople[m]}, {"t", kThings[rng.below(std::size(kThings))]},
-          {"a", str(a)},     {"b", str(b)},     {"c", str(c)}};
-      const bool three = form.asked.find('c') != std::string::npos;
-      const std::string answer = str(steps.value);
-      return {filled(form.text, values), answer, in_order(three ? std::vector{a, b, c} : std::vector{a, b}),
-              str(steps.text, " = ", answer, ". The answer is ", answer, ".")};
-    }
+}  // namespace
+
+TextProblem draw_word_problem(Split split, int64_t difficulty, Rng& rng) {
+  const bool large = difficulty % 2 == 0;
+  while (true) {
+    const WordForm& form = form_of<WordForm>(word_forms(), split, rng);
+    if (!form.fits(difficulty)) continue;
+    const bool product = form.with_product();
+    const int64_t a = product ? between(2, 9, rng) : between(2, large ? 50 : 15, rng);
+    const int64_t b = product ? between(2, 9, rng) : between(2, large ? 40 : 9, rng);
+    const int64_t c = between(2, large ? 20 : 9, rng);
+    const Steps steps = steps_of(form.asked, {a, b, c});
+    if (steps.value < 1) continue;                                // nothing is taken away that is not there
+    if (form.asked == "a - b + c" && (b > a || c > b)) continue;  // not more back than was given
+    const int64_t n = rng.below(std::size(kPeople)), m = rng.below(std::size(kPeople));
+    if (m == n) continue;
+    const std::pair<std::string_view, std::string> values[] = {
+        {"n", kPeople[n]}, {"m", kPeople[m]}, {"t", kThings[rng.below(std::size(kThings))]},
+        {"a", str(a)},     {"b", str(b)},     {"c", str(c)}};
+    const bool three = form.asked.find('c') != std::string::npos;
+    const std::string answer = str(steps.value);
+    return {filled(form.text, values), answer, in_order(three ? std::vector{a, b, c} : std::vector{a, b}),
+            str(steps.text, " = ", answer, ". The answer is ", answer, ".")};
   }
-};
+}
 
 // sums: a chain such as 7 + 5 - 3, of 2 + difficulty numbers of one digit; no result on the way is below 0.
 constexpr QuestionForm kSumForms[] = {
@@ -99,30 +98,21 @@ constexpr QuestionForm kSumForms[] = {
     {Split::dev, "How much is {e}?"}, {Split::test, "Work out {e}."},   {Split::test, "What does {e} equal?"},
 };
 
-class Sums final : public TextTask {
- public:
-  TextProblem draw(Split split, int64_t difficulty, Rng& rng) const override {
-    const QuestionForm& form = form_of<QuestionForm>(kSumForms, split, rng);
-    std::vector<int64_t> numbers = {between(1, 9, rng)};
-    std::string expression = str(numbers[0]);
-    int64_t value = numbers[0];
-    while (static_cast<int64_t>(numbers.size()) < 2 + difficulty) {
-      const int64_t next = between(1, 9, rng);
-      const bool minus = rng.below(2) == 0 && next <= value;
-      value += minus ? -next : next;
-      numbers.push_back(next);
-      expression += str(minus ? " - " : " + ", next);
-    }
-    const std::pair<std::string_view, std::string> values[] = {{"e", expression}};
-    return {filled(form.text, values), str(value), in_order(numbers),
-            str(expression, " = ", value, ". The answer is ", value, ".")};
+TextProblem draw_sum(Split split, int64_t difficulty, Rng& rng) {
+  const QuestionForm& form = form_of<QuestionForm>(kSumForms, split, rng);
+  std::vector<int64_t> numbers = {between(1, 9, rng)};
+  std::string expression = str(numbers[0]);
+  int64_t value = numbers[0];
+  while (static_cast<int64_t>(numbers.size()) < 2 + difficulty) {
+    const int64_t next = between(1, 9, rng);
+    const bool minus = rng.below(2) == 0 && next <= value;
+    value += minus ? -next : next;
+    numbers.push_back(next);
+    expression += str(minus ? " - " : " + ", next);
   }
-};
-
-}  // namespace
-
-std::unique_ptr<TextTask> make_word_problems_task() { return std::make_unique<WordProblems>(); }
-
-std::unique_ptr<TextTask> make_sums_task() { return std::make_unique<Sums>(); }
+  const std::pair<std::string_view, std::string> values[] = {{"e", expression}};
+  return {filled(form.text, values), str(value), in_order(numbers),
+          str(expression, " = ", value, ". The answer is ", value, ".")};
+}
 
 }  // namespace ucas

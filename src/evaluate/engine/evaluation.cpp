@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/build_info.h"
-#include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "evaluate/engine/evaluator.h"
@@ -21,9 +21,9 @@
 #include "kernels/dispatch.h"
 #include "records/evaluation.h"
 #include "records/run/run_directory.h"
-#include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
+#include "rollout/rollouter.h"
 #include "train/update/self_check.h"
 #include "verify/registry.h"
 
@@ -54,7 +54,7 @@ class LazyEngine final : public Rollouter {
 
 RunEnvironment this_machine(const EvaluationPlan& plan) {
   RunEnvironment machine;
-  machine.version = version();
+  machine.version = version_and_commit();
   machine.torch = torch_version();
   machine.isa = kernels::isa();
   machine.isa_reason = kernels::isa_reason();

@@ -15,7 +15,7 @@
 #include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
 #include "records/evaluation.h"
-#include "rollout/environment/config.h"
+#include "rollout/config.h"
 #include "sampling/config.h"
 
 namespace ucas {

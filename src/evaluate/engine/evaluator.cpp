@@ -299,7 +299,8 @@ EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalIn
   EvalRecord result;
   if (responses && input.scored) {
     if (input.journal) input.journal->finish(input.problems);
-    std::vector<Verdict> verdicts = grade_all(graders, items_to_grade(input.problems, *responses));
+    std::vector<Verdict> verdicts =
+        input.judge ? input.judge(*responses) : grade_all(graders, items_to_grade(input.problems, *responses));
     result = score(input.problems, *responses, graders, config, std::move(verdicts));
   }
   result.complete = responses.has_value();

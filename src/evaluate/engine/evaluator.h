@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "evaluate/score.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
@@ -75,6 +75,8 @@ struct EvalInput {
   int64_t disk_free = 0;  // bytes where the journal is, less what it has; 0: not asked. Error(ErrorKind::limit) before
                           // the first response
   bool scored = true;     // false: by another process, here they are only sampled
+  // Verdicts of items_to_grade() by something else than the graders, where it is set.
+  std::function<std::vector<Verdict>(std::span<const Responses>)> judge = {};
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;

@@ -15,7 +15,7 @@
 #include "base/text/json.h"
 #include "evaluate/results/table.h"
 #include "support/temporary_directory.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 #include "verify/registry.h"
 
 namespace ucas {

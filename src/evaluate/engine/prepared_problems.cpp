@@ -6,10 +6,9 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 #include "data/prompts/templates.h"
 #include "data/rows/jsonl.h"
 #include "rollout/policy.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "evaluate/score.h"
 #include "verify/registry.h"
 

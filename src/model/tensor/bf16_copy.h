@@ -1,5 +1,5 @@
 // A bf16 model keeps an f32 master of each parameter that is trained, and a bf16 copy that its GEMMs read. Among ranks
-// that shard the optimizer, a rank drops the masters that other ranks update (sharding/sharded_masters.h). A tensor
+// that shard the optimizer, a rank drops the masters that other ranks update (sharding/sharded_gradients.h). A tensor
 // whose values are dropped keeps its shape, its type and its gradient; reading it throws LibTorch's exception.
 #pragma once
 

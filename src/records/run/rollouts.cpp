@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 
 namespace ucas {
 

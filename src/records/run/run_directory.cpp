@@ -8,11 +8,9 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "core/metrics.h"
 #include "hf/peft.h"
 #include "records/run/manifest.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/process/warning_counters.h"
+#include "base/terminal/log.h"
 #include "base/text/json.h"
 #include "support/temporary_directory.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 #include "records/run/rollouts.h"
 #include "records/run/run_directory.h"
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "core/metrics.h"
 #include "stats/spread.h"
 

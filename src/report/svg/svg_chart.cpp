@@ -13,6 +13,19 @@ constexpr double kSmallText = 11, kLabel = 11.5;
 constexpr size_t kMostDirect = 12;  // more names than that stand in a legend
 constexpr double kLabelGap = 13;
 
+// A rectangle of the canvas with two scales.
+struct PlotFrame {
+  double left = 0, top = 0, width = 0, height = 0;
+  double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
+  bool x_doubling = false;
+  double X(double value) const {
+    const double low = x_doubling ? std::log2(x_low) : x_low, high = x_doubling ? std::log2(x_high) : x_high;
+    const double at = x_doubling ? std::log2(value) : value;
+    return left + (high > low ? (at - low) / (high - low) : 0.5) * width;
+  }
+  double Y(double value) const { return top + (y_high > y_low ? (y_high - value) / (y_high - y_low) : 0.5) * height; }
+};
+
 struct Range {
   double low = kUnknown, high = kUnknown;
   void take(double value) {
@@ -123,7 +136,7 @@ void draw_series(SvgCanvas& canvas, const PlotFrame& f, const ChartSeries& s) {
   flush();
   if (!s.dots) return;
   for (const ChartMark& m : s.marks) {
-    if (!std::isnan(m.y)) canvas.circle(f.X(m.x), f.Y(m.y), s.radius, s.color, s.opacity, m.about, s.ring);
+    if (!std::isnan(m.y)) canvas.circle(f.X(m.x), f.Y(m.y), s.radius, s.color, s.opacity, m.about);
   }
 }
 
@@ -131,7 +144,7 @@ void key_of(SvgCanvas& canvas, double x, double y, const ChartSeries& s) {
   if (s.line) {
     canvas.line(x, y, x + 16, y, {s.color, 2, s.dashed ? "6 4" : ""});
   } else {
-    canvas.circle(x + 8, y, 3.4, s.color, 1, "", s.ring);
+    canvas.circle(x + 8, y, 3.4, s.color);
   }
 }
 
@@ -150,15 +163,6 @@ double draw_legend(SvgCanvas& canvas, const std::vector<const ChartSeries*>& ser
   return static_cast<double>((series.size() + columns - 1) / columns) * 17;
 }
 
-void draw_guides(SvgCanvas& canvas, const PlotFrame& f, const std::vector<ChartGuide>& guides) {
-  for (const ChartGuide& g : guides) {
-    canvas.line(f.X(g.x0), f.Y(g.y0), f.X(g.x1), f.Y(g.y1), {kFaint, 1, "3 3"});
-    if (!g.text.empty()) {
-      canvas.text(f.X(g.x1) - 4, f.Y(g.y1) - 4, g.text, {kSmallText, kFaint, TextAnchor::end});
-    }
-  }
-}
-
 void data_ends(const Chart& chart, PlotFrame& f) {
   Range x, y;
   for (const ChartSeries& s : chart.series) {
@@ -168,19 +172,48 @@ void data_ends(const Chart& chart, PlotFrame& f) {
       for (double v : {m.y, m.low, m.high}) y.take(v);
     }
   }
-  for (const ChartGuide& g : chart.guides) {
-    for (double v : {g.y0, g.y1}) y.take(v);
-  }
   f.x_doubling = chart.x.doubling;
-  if (!chart.x.marks.empty()) {
-    for (const auto& [value, text] : chart.x.marks) x.take(value);
-  }
+  for (const auto& [value, text] : chart.x.marks) x.take(value);
   x = wide_enough(x, chart.x.percent);
   f.x_low = std::isnan(chart.x.low) ? x.low : chart.x.low;
   f.x_high = std::isnan(chart.x.high) ? x.high : chart.x.high;
   Range ends_of_y = ends(y, chart.y, 5);
   f.y_low = ends_of_y.low;
   f.y_high = ends_of_y.high;
+}
+
+// Room that the labels of y need to its left.
+double label_room(const ChartAxis& y, double low, double high) {
+  double widest = 0;
+  for (const auto& [value, text] : marks_of(y, low, high, 5)) widest = std::max(widest, text_width(text, kSmallText));
+  return widest + 10 + (y.title.empty() ? 0 : 18);
+}
+
+// Grid, ticks and titles around it.
+void draw_axes(SvgCanvas& canvas, PlotFrame& f, const ChartAxis& x, const ChartAxis& y) {
+  double bottom = f.top + f.height, right = f.left + f.width;
+  for (const auto& [value, text] : marks_of(y, f.y_low, f.y_high, f.height < 90 ? 2 : 5)) {
+    double at = f.Y(value);
+    canvas.line(f.left, at, right, at, {kGrid, 1});
+    canvas.text(f.left - 7, at + 3.8, text, {kSmallText, kSoft, TextAnchor::end});
+  }
+  canvas.line(f.left, bottom, right, bottom, {kLine, 1});
+  if (!y.title.empty()) {
+    double at = f.left - label_room(y, f.y_low, f.y_high) + 9;
+    canvas.text(at, f.top + f.height / 2, y.title, {kLabel, kSoft, TextAnchor::middle, false, true});
+  }
+  int most = std::max(2, static_cast<int>(f.width / 70));
+  double free_from = f.left - 30;
+  for (const auto& [value, text] : marks_of(x, f.x_low, f.x_high, most)) {
+    double at = f.X(value), half = text_width(text, kSmallText) / 2;
+    canvas.line(at, bottom, at, bottom + 4, {kLine, 1});
+    if (at - half < free_from) continue;  // would run into its neighbour
+    canvas.text(at, bottom + 16, text, {kSmallText, kSoft, TextAnchor::middle});
+    free_from = at + half + 5;
+  }
+  if (!x.title.empty()) {
+    canvas.text(f.left + f.width / 2, bottom + 34, x.title, {kLabel, kSoft, TextAnchor::middle});
+  }
 }
 
 }  // namespace
@@ -222,49 +255,6 @@ std::string tick_text(double value, double step, bool percent) {
   return percent ? text + " %" : text;
 }
 
-double PlotFrame::X(double value) const {
-  double low = x_doubling ? std::log2(x_low) : x_low, high = x_doubling ? std::log2(x_high) : x_high;
-  double at = x_doubling ? std::log2(value) : value;
-  return left + (high > low ? (at - low) / (high - low) : 0.5) * width;
-}
-
-double PlotFrame::Y(double value) const {
-  return top + (y_high > y_low ? (y_high - value) / (y_high - y_low) : 0.5) * height;
-}
-
-double label_room(const ChartAxis& y, double low, double high) {
-  double widest = 0;
-  for (const auto& [value, text] : marks_of(y, low, high, 5)) widest = std::max(widest, text_width(text, kSmallText));
-  return widest + 10 + (y.title.empty() ? 0 : 18);
-}
-
-void draw_axes(SvgCanvas& canvas, PlotFrame& f, const ChartAxis& x, const ChartAxis& y, bool x_labels) {
-  double bottom = f.top + f.height, right = f.left + f.width;
-  for (const auto& [value, text] : marks_of(y, f.y_low, f.y_high, f.height < 90 ? 2 : 5)) {
-    double at = f.Y(value);
-    canvas.line(f.left, at, right, at, {kGrid, 1});
-    canvas.text(f.left - 7, at + 3.8, text, {kSmallText, kSoft, TextAnchor::end});
-  }
-  canvas.line(f.left, bottom, right, bottom, {kLine, 1});
-  if (!y.title.empty()) {
-    double at = f.left - label_room(y, f.y_low, f.y_high) + 9;
-    canvas.text(at, f.top + f.height / 2, y.title, {kLabel, kSoft, TextAnchor::middle, false, true});
-  }
-  if (!x_labels) return;
-  int most = std::max(2, static_cast<int>(f.width / 70));
-  double free_from = f.left - 30;
-  for (const auto& [value, text] : marks_of(x, f.x_low, f.x_high, most)) {
-    double at = f.X(value), half = text_width(text, kSmallText) / 2;
-    canvas.line(at, bottom, at, bottom + 4, {kLine, 1});
-    if (at - half < free_from) continue;  // would run into its neighbour
-    canvas.text(at, bottom + 16, text, {kSmallText, kSoft, TextAnchor::middle});
-    free_from = at + half + 5;
-  }
-  if (!x.title.empty()) {
-    canvas.text(f.left + f.width / 2, bottom + 34, x.title, {kLabel, kSoft, TextAnchor::middle});
-  }
-}
-
 std::string svg_of(const Chart& chart) {
   SvgCanvas canvas(chart.width, chart.height, chart.title);
   PlotFrame f;
@@ -285,7 +275,7 @@ std::string svg_of(const Chart& chart) {
   f.height = chart.height - f.top - 44;
   if (chart.square) f.width = f.height = std::min(f.width, f.height);
   draw_axes(canvas, f, chart.x, chart.y);
-  draw_guides(canvas, f, chart.guides);
+  if (chart.square) canvas.line(f.X(f.x_low), f.Y(f.y_low), f.X(f.x_high), f.Y(f.y_high), {kFaint, 1, "3 3"});
   for (const ChartSeries& s : chart.series) s.band ? draw_band(canvas, f, s) : draw_whiskers(canvas, f, s);
   for (const ChartSeries& s : chart.series) draw_series(canvas, f, s);
   if (direct) {

@@ -27,24 +27,18 @@ struct ChartMark {
 struct ChartSeries {
   std::string name;
   size_t color = 1;
-  bool line = true, dots = false, dashed = false, ring = false;
+  bool line = true, dots = false, dashed = false;
   bool band = true;  // bounds as a band, else as whiskers
   double radius = 2.6, opacity = 1;
   std::vector<ChartMark> marks;
-};
-
-struct ChartGuide {
-  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
-  std::string text;  // at its end
 };
 
 struct Chart {
   std::string title;  // spoken, not drawn
   ChartAxis x, y;
   std::vector<ChartSeries> series;
-  std::vector<ChartGuide> guides;
   double width = 560, height = 320;
-  bool square = false;  // the same length for both axes
+  bool square = false;  // both axes of the same length, with the line of equal values
 };
 
 // Round numbers covering [low, high], about `count` of them, and the distance between them.
@@ -55,21 +49,7 @@ struct Ticks {
 Ticks round_ticks(double low, double high, int count);
 std::string tick_text(double value, double step, bool percent);
 
-// A rectangle of the canvas with two scales.
-struct PlotFrame {
-  double left = 0, top = 0, width = 0, height = 0;
-  double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
-  bool x_doubling = false;
-  double X(double value) const;
-  double Y(double value) const;
-};
 std::string svg_of(const Chart& chart);
-
-// Grid, ticks and titles around it; `x_labels` false leaves out those of x. Where the scales have no ends yet they are
-// made to end at round ticks.
-void draw_axes(SvgCanvas& canvas, PlotFrame& frame, const ChartAxis& x, const ChartAxis& y, bool x_labels = true);
-// Room that the labels of y need to its left, and the ends that round ticks would give the axis.
-double label_room(const ChartAxis& y, double low, double high);
 
 struct Bar {
   std::string name, text, detail;  // text: the number, at its right; detail: fainter, beside it

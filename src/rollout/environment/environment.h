@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/problem.h"
-#include "rollout/environment/config.h"
+#include "core/verdict.h"
+#include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
 

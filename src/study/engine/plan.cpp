@@ -153,8 +153,8 @@ std::string StudyPlan::hash_of_base(int64_t seed) const {
     if (base.warm_up == 0) return checkpoint.substr(0, 8);
     return hash_of_text(str(checkpoint, "\n", text_tasks_hash(base), "\nwarm_up=", base.warm_up)).substr(0, 8);
   }
-  std::set<std::string> other = {"model",     "train",   "val",     "test",      "suite", "test_limit",
-                                 "sft_seeds", "crossed", "samples", "templates", "tasks", "warm_up"};
+  std::set<std::string> other = {"model",   "train",   "val",       "test",  "suite",  "sft_seeds",
+                                 "crossed", "samples", "templates", "tasks", "warm_up"};
   if (base.hidden.markers.empty()) {
     for (const FieldValue& f : fields_of(base.hidden)) other.insert(f.key);
   }
@@ -245,7 +245,6 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     plan.files = c.base.test;
     plan.suite = c.base.suite;
     plan.data_directory = c.data;
-    plan.limit = c.base.test_limit;
     // As trained, whatever the suite says of other models.
     plan.prompt_template = train.data.prompt_template;
     plan.typed.prompt_template = plan.prompt_template;

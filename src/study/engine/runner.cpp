@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/stop.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"

@@ -8,7 +8,7 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "base/text/json.h"
-#include "data/tasks/registry.h"
+#include "data/tasks/task.h"
 #include "progress/train_progress.h"
 #include "rollout/policy.h"
 #include "text/tokenizer/tokenizer.h"

@@ -1,4 +1,4 @@
-#include "text/jinja/lexer.h"
+#include "text/jinja/syntax.h"
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <ctime>
@@ -9,13 +10,161 @@
 #include <mutex>
 
 #include "base/terminal/log.h"
-#include "text/jinja/texts.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas::jinja {
 
 namespace {
 
 constexpr int64_t kLongestRange = 100'000;
+
+// What templates do to texts, with every character keeping its origin.
+
+bool one_of(const MarkedText* chars, std::string_view text, size_t at, size_t length) {
+  if (chars == nullptr) return python_space(char_at(text, at).code);
+  const std::string_view one = text.substr(at, length);
+  for (size_t i = 0; i < chars->size(); i += char_at(chars->text, i).length) {
+    if (std::string_view(chars->text).substr(i, char_at(chars->text, i).length) == one) return true;
+  }
+  return false;
+}
+
+bool ends_line(uint32_t code) {
+  return (code >= 0x0a && code <= 0x0d) || (code >= 0x1c && code <= 0x1e) || code == 0x85 || code == 0x2028 ||
+         code == 0x2029;
+}
+
+// Letters beyond ASCII that may have another case.
+bool may_have_case(uint32_t code) {
+  if (code >= 0x2100 && code < 0x2500) return true;
+  const bool range = (code >= 0x80 && code < 0x2E80) || (code >= 0xA640 && code < 0xABC0) ||
+                     (code >= 0xFF00 && code < 0xFF60) || (code >= 0x10400 && code < 0x20000);
+  return range && (char_class(code) & kLetter) != 0;
+}
+
+// Without the characters of `chars` (nullptr: white space) at its begin, its end or both.
+MarkedText stripped(const MarkedText& text, const MarkedText* chars, bool left, bool right) {
+  if (chars != nullptr && chars->size() > 100) fail("strip() of more than 100 bytes of characters");
+  size_t begin = 0, end = text.size();
+  while (left && begin < end) {
+    const size_t length = char_at(text.text, begin).length;
+    if (!one_of(chars, text.text, begin, length)) break;
+    begin += length;
+  }
+  while (right && end > begin) {
+    const size_t length = char_before(text.text, end).length;
+    if (!one_of(chars, text.text, end - length, length)) break;
+    end -= length;
+  }
+  return text.part(begin, end - begin);
+}
+
+MarkedText replaced(const MarkedText& text, const MarkedText& old, const MarkedText& by, int64_t most, Meter& meter) {
+  if (old.size() == 0) fail("replace() of an empty text");
+  charge_search(text.text, old.text, meter);
+  MarkedText out;
+  size_t at = 0;
+  for (int64_t i = 0; most < 0 || i < most; ++i) {
+    const size_t found = text.text.find(old.text, at);
+    if (found == std::string::npos) break;
+    out.append(text.part(at, found - at));
+    out.append(by);
+    meter.steps();
+    meter.text_size(out.size());
+    at = found + old.size();
+  }
+  out.append(text.part(at));
+  return out;
+}
+
+// As Python's split(): at `by` (nullptr: at white space), at most `most` times (-1: any), from the left or the right.
+std::vector<MarkedText> split_text(const MarkedText& text, const MarkedText* by, int64_t most, bool from_right,
+                                   Meter& meter) {
+  if (by != nullptr && by->size() == 0) fail("split() at an empty text");
+  if (by == nullptr && most >= 0)
+    fail("split() at white space with a limit is outside the part of Jinja that is read here");
+  std::vector<MarkedText> parts;
+  const std::string& all = text.text;
+  if (by == nullptr) {
+    for (size_t at = 0; at < all.size();) {
+      while (at < all.size() && python_space(char_at(all, at).code)) at += char_at(all, at).length;
+      size_t end = at;
+      while (end < all.size() && !python_space(char_at(all, end).code)) end += char_at(all, end).length;
+      if (end > at) parts.push_back(text.part(at, end - at));
+      meter.steps();
+      at = end;
+    }
+    return parts;
+  }
+  charge_search(all, by->text, meter);
+  if (from_right) {
+    size_t end = all.size();
+    while (most < 0 || std::ssize(parts) < most) {
+      const size_t found = end < by->size() ? std::string::npos : all.rfind(by->text, end - by->size());
+      if (found == std::string::npos) break;
+      parts.push_back(text.part(found + by->size(), end - found - by->size()));
+      meter.steps();
+      end = found;
+    }
+    parts.push_back(text.part(0, end));
+    std::ranges::reverse(parts);
+    return parts;
+  }
+  size_t at = 0;
+  while (most < 0 || std::ssize(parts) < most) {
+    const size_t found = all.find(by->text, at);
+    if (found == std::string::npos) break;
+    parts.push_back(text.part(at, found - at));
+    meter.steps();
+    at = found + by->size();
+  }
+  parts.push_back(text.part(at));
+  return parts;
+}
+
+// Python's splitlines().
+std::vector<MarkedText> lines_of(const MarkedText& text) {
+  std::vector<MarkedText> lines;
+  const std::string& all = text.text;
+  for (size_t begin = 0; begin < all.size();) {
+    size_t end = begin;
+    while (end < all.size() && !ends_line(char_at(all, end).code)) end += char_at(all, end).length;
+    lines.push_back(text.part(begin, end - begin));
+    if (end == all.size()) break;
+    begin = end + (all.compare(end, 2, "\r\n") == 0 ? 2 : char_at(all, end).length);
+  }
+  return lines;
+}
+
+enum class Case { upper, lower, title, capitalize, words };  // words: Jinja's filter title
+
+// A fault for letters beyond ASCII that have cases.
+MarkedText in_case(const MarkedText& text, Case form) {
+  MarkedText out = text;
+  bool in_word = false;
+  for (size_t at = 0; at < text.size();) {
+    const Char c = char_at(text.text, at);
+    if (c.code >= 0x80) {
+      if (may_have_case(c.code)) {
+        fail("the case of \"", text.text.substr(at, c.length), "\" is changed; only ASCII letters are here");
+      }
+      if (form != Case::words) in_word = in_word && form == Case::capitalize;
+    } else {
+      const int byte = static_cast<int>(c.code);
+      const bool letter = std::isalpha(byte) != 0;
+      const bool capital = form == Case::upper || (form != Case::lower && !in_word);
+      if (letter) out.text[at] = static_cast<char>(capital ? std::toupper(byte) : std::tolower(byte));
+      if (form == Case::title) in_word = letter;
+      if (form == Case::capitalize) in_word = true;
+      if (form == Case::words)
+        in_word = !python_space(c.code) && std::string_view("-({[<").find(text.text[at]) == std::string_view::npos;
+    }
+    if (c.code >= 0x80 && form == Case::capitalize) in_word = true;
+    if (c.code >= 0x80 && form == Case::words) in_word = !python_space(c.code);
+    at += c.length;
+  }
+  return out;
+}
 
 // Arguments by place or name; what none of `names` takes is refused.
 template <size_t N>
@@ -123,7 +272,8 @@ Value filter_map(const Value& to, const Arguments& given, Meter& meter) {
   return list_value(std::move(out), meter);
 }
 
-Value filter_select(const Value& to, const Arguments& given, bool by_attribute, bool wanted, Meter& meter) {
+template <bool by_attribute, bool wanted>
+Value filter_select(const Value& to, const Arguments& given, Meter& meter) {
   const size_t test = by_attribute ? 1 : 0;
   if (given.list.size() < test) fail("selectattr without an attribute");
   const bool truthful = given.list.size() == test;
@@ -143,7 +293,7 @@ Value filter_select(const Value& to, const Arguments& given, bool by_attribute, 
   return list_value(std::move(out), meter);
 }
 
-MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter) {
+Value filter_indent(const Value& to, const Arguments& given, Meter& meter) {
   const auto [width, first, blank] = bind<3>(given, "indent", {"width", "first", "blank"});
   const MarkedText by =
       width && as_text(*width)
@@ -151,7 +301,7 @@ MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter
           : MarkedText(
                 std::string(static_cast<size_t>(std::clamp<int64_t>(whole_argument(width, "indent", 4), 0, 1000)), ' '),
                 MarkedText::kTemplate);
-  MarkedText ended = text, out;
+  MarkedText ended = str_of(to, meter), out;
   ended.append("\n", MarkedText::kTemplate);
   bool at_first = true;
   for (const MarkedText& line : lines_of(ended)) {
@@ -162,7 +312,7 @@ MarkedText indented(const MarkedText& text, const Arguments& given, Meter& meter
     meter.text_size(out.size());
     at_first = false;
   }
-  return out;
+  return text_value(std::move(out), meter);
 }
 
 std::optional<int64_t> whole_in(std::string_view text) {
@@ -213,15 +363,13 @@ Value filter_float(const Value& to, const Arguments& given, Meter& meter) {
   return otherwise ? *otherwise : Value(0.0);
 }
 
-Value filter_first_or_last(const Value& to, const Arguments& given, bool first, Meter& meter) {
-  without_arguments(given, first ? "first" : "last");
+Value first_or_last(const Value& to, bool first, Meter& meter) {
   const ListPtr items = items_of(to, meter);
   if (items->items.empty()) return Undefined{first ? "the first item of nothing" : "the last item of nothing"};
   return first ? items->items.front() : items->items.back();
 }
 
-Value filter_reverse(const Value& to, const Arguments& given, Meter& meter) {
-  without_arguments(given, "reverse");
+Value filter_reverse(const Value& to, Meter& meter) {
   std::vector<Value> items = items_of(to, meter)->items;
   std::ranges::reverse(items);
   meter.steps(items.size());
@@ -241,8 +389,7 @@ Value filter_default(const Value& to, const Arguments& given, Meter& meter) {
   return otherwise ? *otherwise : text_value("", meter);
 }
 
-Value filter_items(const Value& to, const Arguments& given, Meter& meter) {
-  without_arguments(given, "items");
+Value filter_items(const Value& to, Meter& meter) {
   if (is_undefined(to)) return list_value({}, meter);
   if (const MapPtr* map = as<MapPtr>(to)) return pairs_of(**map, meter);
   fail("items of ", kind_of(to));
@@ -271,15 +418,13 @@ Value filter_replace(const Value& to, const Arguments& given, Meter& meter) {
   return text_value(replaced(str_of(to, meter), str_of(*old, meter), str_of(*by, meter), most, meter), meter);
 }
 
-Value filter_case(const Value& to, const Arguments& given, Case form, Meter& meter) {
-  without_arguments(given, "a change of case");
+Value filter_case(const Value& to, Case form, Meter& meter) {
   const MarkedText text = str_of(to, meter);
   meter.steps(text.size() / 16);
   return text_value(in_case(text, form), meter);
 }
 
-Value filter_abs(const Value& to, const Arguments& given) {
-  without_arguments(given, "abs");
+Value filter_abs(const Value& to, Meter&) {
   if (const std::optional<int64_t> whole = whole_of(to); whole && *whole != INT64_MIN)
     return *whole < 0 ? -*whole : *whole;
   if (const double* real = as<double>(to)) return std::abs(*real);
@@ -328,48 +473,45 @@ Value filter_dictsort(const Value& to, const Arguments& given, Meter& meter) {
   return list_value(sorted(std::move(keyed), reverse, meter), meter);
 }
 
-using Filter = Value (*)(const Value&, const Arguments&, Meter&);
+struct Filter {
+  Value (*with)(const Value& to, const Arguments& given, Meter& meter) = nullptr;
+  Value (*alone)(const Value& to, Meter& meter) = nullptr;  // takes no arguments
+};
 
 const std::map<std::string, Filter, std::less<>>& filters() {
+  constexpr auto length = [](const Value& to, Meter& m) { return Value(length_of(to, m)); };
+  constexpr auto text = [](const Value& to, Meter& m) { return text_value(str_of(to, m), m); };
   static const std::map<std::string, Filter, std::less<>> all = {
-      {"abs", [](const Value& to, const Arguments& a, Meter&) { return filter_abs(to, a); }},
-      {"capitalize",
-       [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::capitalize, m); }},
-      {"count", [](const Value& to, const Arguments& a,
-                   Meter& m) { return without_arguments(a, "count"), Value(length_of(to, m)); }},
-      {"d", filter_default},
-      {"default", filter_default},
-      {"dictsort", filter_dictsort},
-      {"first", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, true, m); }},
-      {"float", filter_float},
-      {"indent",
-       [](const Value& to, const Arguments& a, Meter& m) { return text_value(indented(str_of(to, m), a, m), m); }},
-      {"int", filter_int},
-      {"items", filter_items},
-      {"join", filter_join},
-      {"last", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, false, m); }},
-      {"length", [](const Value& to, const Arguments& a,
-                    Meter& m) { return without_arguments(a, "length"), Value(length_of(to, m)); }},
-      {"list", [](const Value& to, const Arguments& a,
-                  Meter& m) { return without_arguments(a, "list"), list_value(items_of(to, m)->items, m); }},
-      {"lower", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::lower, m); }},
-      {"map", filter_map},
-      {"reject", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, false, false, m); }},
-      {"rejectattr",
-       [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, true, false, m); }},
-      {"replace", filter_replace},
-      {"reverse", filter_reverse},
-      {"safe", [](const Value& to, const Arguments& a,
-                  Meter& m) { return without_arguments(a, "safe"), text_value(str_of(to, m), m); }},
-      {"select", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, false, true, m); }},
-      {"sort", filter_sort},
-      {"selectattr", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, true, true, m); }},
-      {"string", [](const Value& to, const Arguments& a,
-                    Meter& m) { return without_arguments(a, "string"), text_value(str_of(to, m), m); }},
-      {"title", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::words, m); }},
-      {"tojson", filter_tojson},
-      {"trim", filter_trim},
-      {"upper", [](const Value& to, const Arguments& a, Meter& m) { return filter_case(to, a, Case::upper, m); }},
+      {"abs", {.alone = filter_abs}},
+      {"capitalize", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::capitalize, m); }}},
+      {"count", {.alone = length}},
+      {"d", {filter_default}},
+      {"default", {filter_default}},
+      {"dictsort", {filter_dictsort}},
+      {"first", {.alone = [](const Value& to, Meter& m) { return first_or_last(to, true, m); }}},
+      {"float", {filter_float}},
+      {"indent", {filter_indent}},
+      {"int", {filter_int}},
+      {"items", {.alone = filter_items}},
+      {"join", {filter_join}},
+      {"last", {.alone = [](const Value& to, Meter& m) { return first_or_last(to, false, m); }}},
+      {"length", {.alone = length}},
+      {"list", {.alone = [](const Value& to, Meter& m) { return list_value(items_of(to, m)->items, m); }}},
+      {"lower", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::lower, m); }}},
+      {"map", {filter_map}},
+      {"reject", {filter_select<false, false>}},
+      {"rejectattr", {filter_select<true, false>}},
+      {"replace", {filter_replace}},
+      {"reverse", {.alone = filter_reverse}},
+      {"safe", {.alone = text}},
+      {"select", {filter_select<false, true>}},
+      {"selectattr", {filter_select<true, true>}},
+      {"sort", {filter_sort}},
+      {"string", {.alone = text}},
+      {"title", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::words, m); }}},
+      {"tojson", {filter_tojson}},
+      {"trim", {filter_trim}},
+      {"upper", {.alone = [](const Value& to, Meter& m) { return filter_case(to, Case::upper, m); }}},
   };
   return all;
 }
@@ -560,7 +702,10 @@ bool is_function(const std::string& name) {
 }
 
 Value apply_filter(const std::string& name, const Value& to, const Arguments& given, Meter& meter) {
-  return filters().at(name)(to, given, meter);
+  const Filter& filter = filters().at(name);
+  if (filter.with) return filter.with(to, given, meter);
+  without_arguments(given, name.c_str());
+  return filter.alone(to, meter);
 }
 
 bool apply_test(const std::string& name, const Value& to, const Arguments& given, Meter& meter) {

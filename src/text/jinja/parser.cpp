@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "text/jinja/lexer.h"
 #include "text/jinja/library.h"
 #include "text/jinja/syntax.h"
 
@@ -321,23 +320,26 @@ class Parser {
     return value;
   }
 
-  NodePtr either() {
-    NodePtr left = both();
-    while (is_name("or")) {
+  // `part`, and as many more as the signs or names of `ops` join, from the left.
+  NodePtr joined(NodePtr (Parser::*part)(), std::initializer_list<std::pair<const char*, Op>> ops) {
+    NodePtr left = (this->*part)();
+    while (true) {
+      const auto op =
+          std::ranges::find_if(ops, [&](const auto& pair) { return is_sign(pair.first) || is_name(pair.first); });
+      if (op == ops.end()) return left;
       const int line = next().line;
-      left = of_two(Op::logical_or, std::move(left), both(), line);
+      left = of_two(op->second, std::move(left), (this->*part)(), line);
     }
-    return left;
   }
-
-  NodePtr both() {
-    NodePtr left = negation();
-    while (is_name("and")) {
-      const int line = next().line;
-      left = of_two(Op::logical_and, std::move(left), negation(), line);
-    }
-    return left;
+  NodePtr either() { return joined(&Parser::both, {{"or", Op::logical_or}}); }
+  NodePtr both() { return joined(&Parser::negation, {{"and", Op::logical_and}}); }
+  NodePtr sum() { return joined(&Parser::concatenation, {{"+", Op::add}, {"-", Op::subtract}}); }
+  NodePtr product() {
+    return joined(&Parser::power,
+                  {{"*", Op::multiply}, {"/", Op::divide}, {"//", Op::floor_divide}, {"%", Op::modulo}});
   }
+  NodePtr power() { return joined(&Parser::filtered_unary, {{"**", Op::power}}); }
+  NodePtr filtered_unary() { return unary(true); }
 
   NodePtr negation() {
     if (!is_name("not")) return comparison();
@@ -368,16 +370,6 @@ class Parser {
     return out.parts.empty() ? std::move(left) : finished(std::move(out));
   }
 
-  NodePtr sum() {
-    NodePtr left = concatenation();
-    while (is_sign("+") || is_sign("-")) {
-      const Op op = is_sign("+") ? Op::add : Op::subtract;
-      const int line = next().line;
-      left = of_two(op, std::move(left), concatenation(), line);
-    }
-    return left;
-  }
-
   NodePtr concatenation() {
     NodePtr first = product();
     if (!is_sign("~")) return first;
@@ -385,27 +377,6 @@ class Parser {
     out.parts.push_back(std::move(first));
     while (pass_sign("~")) out.parts.push_back(product());
     return finished(std::move(out));
-  }
-
-  NodePtr product() {
-    constexpr std::pair<const char*, Op> kOps[] = {
-        {"*", Op::multiply}, {"/", Op::divide}, {"//", Op::floor_divide}, {"%", Op::modulo}};
-    NodePtr left = power();
-    while (true) {
-      const auto op = std::ranges::find_if(kOps, [&](const auto& pair) { return is_sign(pair.first); });
-      if (op == std::end(kOps)) return left;
-      const int line = next().line;
-      left = of_two(op->second, std::move(left), power(), line);
-    }
-  }
-
-  NodePtr power() {
-    NodePtr left = unary(true);
-    while (is_sign("**")) {
-      const int line = next().line;
-      left = of_two(Op::power, std::move(left), unary(true), line);
-    }
-    return left;
   }
 
   NodePtr unary(bool with_filters) {

@@ -1,4 +1,4 @@
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 
 // Without its names for POSIX's types; 6.9.7 says regex_t in its declarations all the same.
 #define ONIG_ESCAPE_REGEX_T_COLLISION

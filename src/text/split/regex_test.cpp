@@ -1,4 +1,4 @@
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 
 #include <gtest/gtest.h>
 

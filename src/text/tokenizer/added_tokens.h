@@ -6,9 +6,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ucas {
@@ -63,6 +66,29 @@ class AddedTokenFinder {
  private:
   PrefixTree tree_;
   std::vector<AddedToken> tokens_;
+};
+
+// The word-level tokenizer of the embedded task: a fixed list of words, the longest one that fits is taken.
+// Its tokenizer.json is a real Hugging Face file: model WordLevel, pre-tokenizer Split by a regular expression that
+// lists the words, longest first (so that the first alternative is the longest match), decoder Fuse.
+// Threads: const functions may be called from any thread.
+
+// Writes tokenizer.json and tokenizer_config.json. words[i] gets id i, then come pad and eos.
+void write_word_level_tokenizer(const std::string& directory, std::span<const std::string> words,
+                                const std::string& eos, const std::string& pad);
+
+// The expression that splits text into these words: the words, escaped, longest first, joined by "|".
+std::string word_pattern(std::vector<std::string> words);
+
+class WordLevel {
+ public:
+  WordLevel(const std::vector<std::pair<std::string, int32_t>>& words, std::optional<int32_t> unknown);
+  // Text between words becomes one unknown token; without such a token it is an Error(ErrorKind::tokenizer).
+  void encode(std::string_view text, std::vector<int32_t>& ids) const;
+
+ private:
+  PrefixTree words_;
+  std::optional<int32_t> unknown_;
 };
 
 }  // namespace ucas

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,39 +28,29 @@ struct UnknownSymbols {
 class Bpe {
  public:
   enum class Start { bytes, characters };
-  // tokens[i] = (bytes, id). No bytes may come twice: see doubled().
+  // tokens[i] = (bytes, id). No bytes may come twice.
   Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges, Start start = Start::bytes,
       UnknownSymbols unknown = {});
   // The bytes that have no token ("<0x0A>" where pieces start as characters), in order.
   std::vector<uint8_t> missing_bytes() const;
-  const std::optional<std::string>& doubled() const { return doubled_; }  // bytes that came twice
   // In order of rank. Both parts and their concatenation must be tokens, and no pair may come twice: otherwise a
   // message saying which is wrong, "" when all went well.
   std::string add_merge(std::string_view left, std::string_view right);
-  void reserve_merges(size_t count);
 
   void encode(std::string_view piece, std::vector<int32_t>& ids) const;
   std::optional<int32_t> find(std::string_view bytes) const;
 
-  // The two merge loops, with the same result: quadratic for short pieces, a queue by rank for long ones.
-  void merge_short(std::string_view piece, std::vector<int32_t>& ids) const;
-  void merge_long(std::string_view piece, std::vector<int32_t>& ids) const;
-
  private:
-  static constexpr uint32_t kNoRank = 0xFFFFFFFF;
   struct Merge {
-    uint64_t pair = kEmpty;  // left id, right id
-    uint32_t rank = kNoRank;
-    int32_t merged = -1;
+    uint32_t rank;
+    int32_t merged;
   };
-  static constexpr uint64_t kEmpty = ~uint64_t{0};
   static uint64_t pair_key(int32_t left, int32_t right) {
     return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
   }
 
   const Merge* find_merge(int32_t left, int32_t right) const;  // nullptr: no merge
-  void grow_merges(size_t slots);
-  size_t token_slot(std::string_view bytes) const;               // where it is, or the free slot where it would be
+  void merge(std::string_view piece, std::vector<int32_t>& ids) const;
   size_t start(std::string_view piece, int32_t* symbols) const;  // how many there are: at most most_symbols()
   size_t start_with_unknown(std::string_view piece, int32_t* symbols) const;
   size_t fall_back(std::string_view symbol, int32_t* symbols) const;  // how many; 0: a byte of it has no token
@@ -68,15 +59,13 @@ class Bpe {
   bool is_whole(size_t index) const;  // does merging the bytes of tokens_[index] give that token alone?
 
   std::vector<std::pair<std::string, int32_t>> tokens_;
-  std::vector<uint32_t> slots_;  // open addressing by hash of the bytes: index in tokens_ + 1, 0 free
-  std::vector<Merge> merges_;    // open addressing by pair
-  size_t merge_count_ = 0;
-  std::array<int32_t, 256> byte_ids_{};      // of tokens that are one byte
-  std::array<int32_t, 256> fallback_ids_{};  // of "<0x00>" ...
+  std::unordered_map<std::string_view, size_t> index_;  // in tokens_, whose bytes its keys are
+  std::unordered_map<uint64_t, Merge> merges_;          // by pair_key()
+  std::array<int32_t, 256> byte_ids_{};                 // of tokens that are one byte
+  std::array<int32_t, 256> fallback_ids_{};             // of "<0x00>" ...
   Start start_;
   UnknownSymbols unknown_;
   bool all_bytes_ = false;  // pieces start as bytes, and each of them is a token
-  std::optional<std::string> doubled_;
   bool ignore_merges_;
   // Lazily filled per token: 0 not known yet, 1 whole, 2 not (merges may not reach a token, or cross it).
   std::unique_ptr<std::atomic<uint8_t>[]> whole_;

@@ -10,9 +10,9 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/bpe.h"
 #include "text/tokenizer/tokenizer_file.h"
-#include "text/tokenizer/word_level.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {
@@ -41,7 +41,7 @@ struct Tokenizer::Impl {
   TokenTexts texts;                                // [V] what the token decodes to
   std::vector<uint8_t> special;                    // [V]
   std::unordered_map<std::string, int32_t> names;  // added tokens and words
-  std::vector<int32_t> prefix, suffix;
+  std::vector<int32_t> prefix;
   std::optional<int32_t> eos, pad;
 
   void take_added_tokens(const TokenizerFile& file, std::vector<std::string>& spelling);
@@ -141,7 +141,6 @@ UnknownSymbols unknown_of(const TokenizerFile& file, bool needed) {
 }
 
 void add_merges(const TokenizerFile& file, bool byte_level, Bpe& bpe) {
-  bpe.reserve_merges(file.merges.size());
   for (size_t i = 0; i < file.merges.size(); ++i) {
     const auto& [left, right] = file.merges[i];
     std::string wrong;
@@ -171,20 +170,11 @@ Bpe byte_level_bpe(const TokenizerFile& file, const std::unordered_map<std::stri
 
 Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
   const bool byte_level = file.model == TokenizerFile::Model::byte_level_bpe;
-  const auto spelled = [&](const std::string& bytes) { return byte_level ? spelling_of_bytes(bytes) : bytes; };
   Bpe bpe = byte_level ? byte_level_bpe(file, added)
                        : Bpe(file.vocab, file.ignore_merges, Bpe::Start::characters, unknown_of(file, true));
-  if (bpe.doubled()) {
-    throw Error(ErrorKind::dup_key,
-                str(file.where, ": model.vocab: the token \"", printable(spelled(*bpe.doubled())), "\" stands twice"));
-  }
   add_merges(file, byte_level, bpe);
   return bpe;
 }
-
-}  // namespace
-
-namespace {
 
 // A process may load the same file for the policy, a reference and a teacher.
 void warn_once(const std::string& message) {
@@ -276,24 +266,16 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
       words.emplace_back(word, id);
     }
   }
-  for (const auto& [word, id] : words) {
-    if (!names.emplace(word, id).second) {
-      throw Error(ErrorKind::dup_key,
-                  str(file.where, ": model.vocab: the word \"", printable(word), "\" stands twice"));
-    }
-  }
+  names.insert(words.begin(), words.end());
   word_level = WordLevel(words, unknown);
 }
 
 void Tokenizer::Impl::take_template(const TokenizerFile& file, size_t vocabulary) {
   prefix = file.prefix;
-  suffix = file.suffix;
-  for (const std::vector<int32_t>* side : {&prefix, &suffix}) {
-    for (int32_t id : *side) {
-      if (static_cast<size_t>(id) < vocabulary) continue;
-      throw Error(ErrorKind::tokenizer,
-                  str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
-    }
+  for (int32_t id : prefix) {
+    if (static_cast<size_t>(id) < vocabulary) continue;
+    throw Error(ErrorKind::tokenizer,
+                str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
   }
 }
 
@@ -382,8 +364,6 @@ void Tokenizer::begin_prompt(std::vector<int32_t>& ids) const {
 }
 
 const std::vector<int32_t>& Tokenizer::prefix() const { return impl_->prefix; }
-
-const std::vector<int32_t>& Tokenizer::suffix() const { return impl_->suffix; }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   std::string text;

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/tokenizer/token_texts.h"
+#include "text/tokenizer/normalizer.h"
 #include "text/unicode/unicode.h"
 
 namespace ucas {
@@ -41,7 +41,6 @@ class Tokenizer {
   std::vector<int32_t> encode_prompt(std::string_view text, Special special = Special::parse) const;
   void begin_prompt(std::vector<int32_t>& ids) const;  // prefix() before them, unless they begin with it
   const std::vector<int32_t>& prefix() const;          // what the post-processor puts before a text
-  const std::vector<int32_t>& suffix() const;          // and after it
   // Byte-level: bytes as they are. SentencePiece's kind: as Hugging Face, without the space in front, and bytes of
   // "<0xE2>" tokens that are not UTF-8 together become a U+FFFD each; no spaces are cleaned up (transformers 5 does not
   // do that for BPE either, whatever clean_up_tokenization_spaces says). An id that names no token decodes to nothing,

@@ -1,4 +1,4 @@
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 
 #include <gtest/gtest.h>
 

@@ -20,34 +20,6 @@ constexpr uint32_t kHangulSCount = kHangulLCount * kHangulVCount * kHangulTCount
 
 unsigned char byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
 
-// Table 3-7 of the Unicode standard: how long the sequence is that this lead byte opens, and the range of byte two.
-struct Lead {
-  size_t length;
-  unsigned char low, high;
-};
-
-Lead lead(unsigned char byte) {
-  if (byte < 0x80) return {1, 0, 0};
-  if (byte < 0xC2) return {0, 0, 0};
-  if (byte < 0xE0) return {2, 0x80, 0xBF};
-  if (byte < 0xF0)
-    return {3, byte == 0xE0 ? uint8_t{0xA0} : uint8_t{0x80}, byte == 0xED ? uint8_t{0x9F} : uint8_t{0xBF}};
-  if (byte < 0xF5)
-    return {4, byte == 0xF0 ? uint8_t{0x90} : uint8_t{0x80}, byte == 0xF4 ? uint8_t{0x8F} : uint8_t{0xBF}};
-  return {0, 0, 0};
-}
-
-// Bytes from `at` that fit a well-formed character: all of it, or its beginning (then length < wanted).
-size_t well_formed_prefix(std::string_view text, size_t at, const Lead& l) {
-  size_t n = 1;
-  while (n < l.length && at + n < text.size()) {
-    unsigned char byte = byte_at(text, at + n);
-    if (byte < (n == 1 ? l.low : 0x80) || byte > (n == 1 ? l.high : 0xBF)) break;
-    ++n;
-  }
-  return n;
-}
-
 // text/unicode/tables.txt, made by tools/make_unicode_tables.py, which says what its sections are.
 struct UnicodeTables {
   std::map<std::string, std::vector<CodeRange>, std::less<>> ranges;  // by section
@@ -180,70 +152,6 @@ void normalize_stretch(std::vector<uint32_t>& codes, std::string& out) {
 }
 
 }  // namespace
-
-Char char_at(std::string_view text, size_t at) {
-  unsigned char first = byte_at(text, at);
-  if (first < 0x80) return {first, 1};
-  Lead l = lead(first);
-  if (l.length == 0 || well_formed_prefix(text, at, l) < l.length) return {kInvalid, 1};
-  uint32_t code = first & (0x7F >> l.length);
-  for (size_t i = 1; i < l.length; ++i) code = code << 6 | (byte_at(text, at + i) & 0x3F);
-  return {code, l.length};
-}
-
-Char char_before(std::string_view text, size_t end) {
-  for (size_t length = 1; length <= 4 && length <= end; ++length) {
-    if ((byte_at(text, end - length) & 0xC0) == 0x80) continue;
-    Char found = char_at(text.substr(0, end), end - length);
-    return found.length == length ? found : Char{kInvalid, 1};
-  }
-  return {kInvalid, 1};
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
-
-size_t unfinished_tail(std::string_view text) {
-  for (size_t length = 1; length <= 3 && length <= text.size(); ++length) {
-    size_t at = text.size() - length;
-    if ((byte_at(text, at) & 0xC0) == 0x80) continue;
-    Lead l = lead(byte_at(text, at));
-    return l.length > length && well_formed_prefix(text, at, l) == length ? length : 0;
-  }
-  return 0;
-}
-
-std::string replace_invalid(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    Lead l = lead(byte_at(text, at));
-    size_t fits = l.length == 0 ? 1 : well_formed_prefix(text, at, l);
-    if (l.length != 0 && fits == l.length) {
-      out.append(text, at, fits);
-    } else {
-      out += "\xEF\xBF\xBD";
-    }
-    at += fits;
-  }
-  return out;
-}
 
 std::vector<CodeRange> category_ranges(std::string_view category) {
   std::vector<CodeRange> all, joined;

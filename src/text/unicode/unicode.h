@@ -1,6 +1,6 @@
-// What the tokenizer needs of Unicode: reading UTF-8, classes of characters (Unicode 16), normalisation form C (of
+// What the tokenizer needs of Unicode: classes of characters (Unicode 16), normalisation form C (of
 // Unicode 9, because that is what Hugging Face runs and models were trained behind).
-// Bytes that are not UTF-8 are characters of their own, of no class, and pass through unchanged.
+// Bytes that are not UTF-8 are characters of their own (base/str.h), of no class, and pass through unchanged.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/str.h"
+
 namespace ucas {
-
-constexpr uint32_t kInvalid = 0xFFFFFFFF;  // the code of a byte that belongs to no well-formed character
-
-struct Char {
-  uint32_t code;
-  size_t length;  // bytes
-};
-
-Char char_at(std::string_view text, size_t at);       // at < text.size()
-Char char_before(std::string_view text, size_t end);  // end > 0
-void append_utf8(std::string& out, uint32_t code);
-// Bytes at the end of `text` that begin a character whose rest is missing: 0..3.
-size_t unfinished_tail(std::string_view text);
-// Each maximal broken sequence becomes one U+FFFD, as String::from_utf8_lossy and Python's "replace" do.
-std::string replace_invalid(std::string_view text);
 
 enum CharClass : uint8_t {
   kLetter = 1,        // \p{L}

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "support/engine/small_models.h"
 #include "support/implicit_prm_loss.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/signals/logprobs.h"
 

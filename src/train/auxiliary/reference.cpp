@@ -12,7 +12,7 @@
 #include "core/metrics.h"
 #include "hf/peft.h"
 #include "objective/loss/kl.h"
-#include "sharding/sharded_masters.h"
+#include "sharding/sharded_gradients.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/signals/logprobs.h"
 

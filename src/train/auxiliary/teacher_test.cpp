@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "support/engine/small_models.h"
 #include "support/temporary_directory.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 #include "train/auxiliary/auxiliary_model.h"
 #include "train/signals/logprobs.h"
 

@@ -23,12 +23,6 @@ struct Candidate {
   std::vector<Response> response = {};  // with verdict, score and reward; their place in the batch comes last
 };
 
-// Without the stop token, with a stop text.
-std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finished) {
-  const bool by_token = finished && !ids.empty() && std::ranges::find(c.stop_ids, ids.back()) != c.stop_ids.end();
-  return response_text(c.tokenizer, by_token ? ids.first(ids.size() - 1) : ids);
-}
-
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
                                 std::map<int64_t, int64_t>& times_sampled) {
   const TrainRolloutConfig& rollout = c.config.rollout;
@@ -56,7 +50,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
   for (Episode& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    candidate.text.push_back(text_of(c, s.token, s.finished));
+    candidate.text.push_back(graded_text(c.tokenizer, s.token, s.finished, c.stop_ids));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
@@ -112,10 +106,9 @@ int64_t leave_out_unscored(const Collector& c, Candidate& candidate) {
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
   std::vector<PaidGroup> groups;
   for (Candidate& candidate : candidates) {
-    groups.push_back({c.data.problems[candidate.problem], candidate.text, candidate.response});
-    if (candidate.sampled.size() == candidate.text.size()) {
-      for (const Episode& episode : candidate.sampled) groups.back().ids.emplace_back(episode.token);
-    }
+    const auto p = static_cast<size_t>(candidate.problem);
+    groups.push_back({c.data.problems[p], candidate.text, candidate.response, {}, c.data.row_of(p)});
+    for (const Episode& episode : candidate.sampled) groups.back().ids.emplace_back(episode.token);
   }
   c.rewards.pay(groups);
   int64_t none = 0;

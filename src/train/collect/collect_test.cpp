@@ -13,7 +13,7 @@
 #include "records/run/step_data.h"
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
-#include "text/tokenizer/word_level.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 namespace {

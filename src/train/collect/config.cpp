@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/text/refusals.h"
 #include "objective/advantage/reward_terms.h"
 #include "verify/registry.h"
 

@@ -11,7 +11,6 @@
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "objective/config.h"
-#include "verify/extract_option.h"
 #include "verify/registry.h"
 #include "verify/sandbox/sandbox.h"
 
@@ -19,7 +18,7 @@ namespace ucas {
 
 struct TrainDataConfig {
   std::vector<std::string> files;
-  std::string prompt_template = "auto";  // config/prompt_choice.h
+  std::string prompt_template = "auto";  // config/policy_options.h
   FewShot examples;
   int64_t max_prompt_length = 1024;
   int64_t train_batch_size = 128;    // prompts trained on per step
@@ -48,7 +47,7 @@ struct RewardConfig {
   std::string command;  // gives the score instead of the verdict (train/collect/reward_command.h); "": none
   std::string python;   // gives it, too: FILE.py:FUNCTION, or the tasks' own scorers (kTaskScorers)
   double command_seconds = 600;
-  ExtractOption extract = ExtractOption::automatic;  // config/prompt_choice.h
+  ExtractOption extract = ExtractOption::automatic;  // config/policy_options.h
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
   double overlong_factor = 1;
@@ -58,6 +57,7 @@ struct RewardConfig {
   void fields(Fields& f);
   void validate() const;
   bool from_outside() const { return !command.empty() || !python.empty(); }
+  bool asks_rows() const { return !python.empty() && python != kTaskScorers; }  // a function, called with the columns
   std::string scorer() const;  // "reward.command python3 r.py", of messages
   GraderSetup setup() const { return {said(extract).value_or(Extract::strict), code, tolerance}; }
 };

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
-#include "sharding/shared_grading.h"
+#include "sharding/agreement.h"
 
 namespace ucas {
 
@@ -66,10 +66,9 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   std::vector<RewardAsk> asks;
   std::vector<int64_t> samples;
   for (const PaidGroup& group : groups) {
-    const std::string* row = command_ == nullptr ? nullptr : command_->row_of(group.problem.id);
     for (size_t i = 0; i < group.response.size(); ++i) {
       const Response& o = group.response[i];
-      asks.push_back({group.problem, group.text[i], o.length, o.finished, o.verdict, row,
+      asks.push_back({group.problem, group.text[i], o.length, o.finished, o.verdict, group.row,
                       group.ids.empty() ? std::span<const int32_t>() : group.ids[i]});
       samples.push_back(o.sample);
     }

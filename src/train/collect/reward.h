@@ -1,6 +1,6 @@
 // R_i of the responses to a generation batch: the verdict of the grader of their data source, the parts of the score
 // (objective/advantage/reward_terms.h), the overlong penalty. Fed by train/collect. Of several ranks each grades some
-// of the responses (sharding/shared_grading.h); the leader alone asks reward.command, and tells.
+// of the responses (sharding/agreement.h); the leader alone asks reward.command, and tells.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 #include "config/train_config.h"
 #include "core/batch.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "objective/advantage/reward_terms.h"
 #include "sharding/ranks.h"
-#include "text/split/regex.h"
+#include "text/split/splitter.h"
 #include "train/collect/reward_command.h"
 #include "verify/registry.h"
 
@@ -26,6 +26,7 @@ struct PaidGroup {
   std::span<const std::string> text;               // [G]
   std::span<Response> response;                    // [G] gets verdict, terms, score, reward
   std::vector<std::span<const int32_t>> ids = {};  // [G], or none where they are not at hand
+  const std::string* row = nullptr;                // of the data, where the reward is told it
 };
 
 class Rewards {

@@ -19,7 +19,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 namespace ucas {
 
@@ -151,7 +151,8 @@ RewardCommand::~RewardCommand() {
 
 void RewardCommand::fail(const std::string& what) const {
   throw Error(ErrorKind::reward,
-              str(name_, ": ", what, "; no rewards were assigned; resume from the last checkpoint, if there is one"),
+              str(name_, ": ", what, "; no ", name_.starts_with("method") ? "advantages" : "rewards",
+                  " were assigned; resume from the last checkpoint, if there is one"),
               kIoFailure);
 }
 

@@ -6,15 +6,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "core/problem.h"
 #include "core/verdict.h"
 
 namespace ucas {
@@ -50,13 +47,6 @@ class RewardCommand {
   RewardCommand(const RewardCommand&) = delete;
   RewardCommand& operator=(const RewardCommand&) = delete;
 
-  // Rows of the data by the problems' ids, for a function that is called with their columns.
-  void tell_rows(std::map<std::string, std::string> rows) { rows_ = std::move(rows); }
-  const std::string* row_of(const std::string& problem) const {
-    const auto found = rows_.find(problem);
-    return found == rows_.end() ? nullptr : &found->second;
-  }
-
   // `count` lines in, as many back. name_of: what is asked for by id, for a watchdog that says which replies are owed.
   std::string ask(const std::string& lines, size_t count, const std::function<std::string(size_t)>& name_of = {});
 
@@ -69,7 +59,6 @@ class RewardCommand {
   int to_ = -1, from_ = -1;
   int pid_ = -1;
   std::string rest_;  // of a line that is not whole yet
-  std::map<std::string, std::string> rows_;
 };
 
 }  // namespace ucas

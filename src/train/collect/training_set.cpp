@@ -2,10 +2,9 @@
 
 #include <utility>
 
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 
 namespace ucas {
 
@@ -17,44 +16,39 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
-                     const Template& form, const ProblemOptions& options) {
-  std::vector<Problem> problems = read_problems(files, options);
+}  // namespace
+
+ProblemOptions problem_options(const TrainConfig& config, bool validation) {
+  ProblemOptions options;
+  options.columns = config.data.columns;
+  options.columns_where_there = validation;  // those may have the usual names
+  options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
+  options.labels = (validation || config.needs().labels) && !config.reward.from_outside();
+  return options;
+}
+
+TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form, bool validation,
+                          bool told) {
+  const std::vector<std::string>& files = validation ? config.data.val_files : config.data.files;
+  if (validation && files.empty()) return {};
+  told = told && config.reward.asks_rows();
+  std::vector<std::string> rows;
+  std::vector<Problem> problems = read_problems(files, problem_options(config, validation), told ? &rows : nullptr);
   TrainingSet set;
   set.hash = hex(content_hash(problems));
   PreparedPrompts prompts = prepare_prompts(form, problems, tokenizer, config.data.max_prompt_length);
   set.dropped = prompts.dropped;
   set.prompt = std::move(prompts.ids);
-  for (int64_t index : prompts.problem) set.problems.push_back(std::move(problems[index]));
+  for (int64_t index : prompts.problem) {
+    set.problems.push_back(std::move(problems[index]));
+    if (told) set.row.push_back(std::move(rows[index]));
+  }
   if (set.dropped > 0) {
     count_warning(Warning::prompt, set.dropped);
     warn(str(set.dropped, " of ", set.dropped + set.size(),
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
   return set;
-}
-
-}  // namespace
-
-ProblemOptions problem_options(const TrainConfig& config) {
-  ProblemOptions options;
-  options.columns = config.data.columns;
-  options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
-  return options;
-}
-
-TrainingSet load_training_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form) {
-  ProblemOptions options = problem_options(config);
-  options.labels = config.needs().labels && !config.reward.from_outside();
-  return load_set(config, config.data.files, tokenizer, form, options);
-}
-
-TrainingSet load_validation_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form) {
-  if (config.data.val_files.empty()) return {};
-  ProblemOptions options = problem_options(config);
-  options.columns_where_there = true;  // those may have the usual names
-  options.labels = true;
-  return load_set(config, config.data.val_files, tokenizer, form, options);
 }
 
 void decide_extract(TrainConfig& config, const std::string& asked_template, const Template& form,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/train_config.h"
-#include "core/problem.h"
+#include "core/verdict.h"
 #include "data/problems.h"
 #include "data/prompts/templates.h"
 #include "text/tokenizer/tokenizer.h"
@@ -20,16 +20,18 @@ namespace ucas {
 struct TrainingSet {
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompt;  // ids, same order
+  std::vector<std::string> row;              // of the data, as JSON, same order; of a reward that is told them
   int64_t dropped = 0;                       // too long
   std::string hash = std::string(16, '0');   // of the data, for resume
   int64_t size() const { return static_cast<int64_t>(problems.size()); }
+  const std::string* row_of(size_t problem) const { return row.empty() ? nullptr : &row[problem]; }
 };
 
-// How the problem files of a run are read.
-ProblemOptions problem_options(const TrainConfig& config);
-// Of data.files, and of data.val_files; a warning counts the prompts that are too long.
-TrainingSet load_training_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form);
-TrainingSet load_validation_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form);
+// How the problem files of a run are read: data.files, or data.val_files.
+ProblemOptions problem_options(const TrainConfig& config, bool validation);
+// Of these; a warning counts the prompts that are too long. `told`: with their rows, where the reward is told them.
+TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form, bool validation,
+                          bool told);
 
 // What reward.extract was left to, once the prompts are known; what was decided is in the config from then on.
 // `asked_template`: data.template before it was chosen.

@@ -8,7 +8,7 @@
 #include "base/files/file.h"
 #include "base/process/python_child.h"
 #include "base/str.h"
-#include "base/text/json_object.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

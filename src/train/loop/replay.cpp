@@ -11,9 +11,9 @@
 #include "config/train_config.h"
 #include "records/run/run_directory.h"
 #include "records/run/step_data.h"
-#include "rollout/engine.h"
 #include "rollout/environment/environment.h"
 #include "rollout/policy.h"
+#include "rollout/rollouter.h"
 #include "train/state/fingerprint.h"
 #include "train/update/self_check.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/process/build_info.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "records/run/manifest.h"
@@ -59,16 +58,6 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
   }
 }
 
-// What a run is made of is said by its files and its version; of two commits of one version they may differ.
-void check_program(const RunDirectory& run) {
-  const std::string before = run.environment("version"), now = version_and_commit();
-  if (before.empty() || before == now) return;
-  const std::string text =
-      str("resumed by ucas ", now, "; begun by ucas ", before, ": the result may differ from an uninterrupted run's");
-  warn(text);
-  if (run.writes()) add_remark(run.env_file(), text);
-}
-
 }  // namespace
 
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
@@ -118,8 +107,16 @@ std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const 
   return found;
 }
 
+void check_program(const RunDirectory& run) {
+  const std::string before = run.environment("version"), now = version_and_commit();
+  if (before.empty() || before == now) return;
+  const std::string text =
+      str("resumed by ucas ", now, "; begun by ucas ", before, ": the result may differ from an uninterrupted run's");
+  warn(text);
+  if (run.writes()) add_remark(run.env_file(), text);
+}
+
 void check_engine(const EngineConfig& engine, const RunDirectory& run) {
-  check_program(run);
   if (engine.cache_tokens == 0) return;
   const std::string slots = run.environment("rollout_slots"), tokens = run.environment("rollout_cache_tokens");
   if (slots.empty() || (slots == str(engine.max_slots) && tokens == str(engine.cache_tokens))) return;

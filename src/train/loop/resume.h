@@ -33,7 +33,9 @@ struct Consent {
 std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const TrainConfig& before, bool had_folder,
                                                  const Consent& consent, Ranks& ranks);
 
-// What the run was begun with against what this program and this device give.
+// What the run was begun with against what this program is, and what this device gives. Of two commits of one version
+// the results may differ.
+void check_program(const RunDirectory& run);
 void check_engine(const EngineConfig& engine, const RunDirectory& run);
 
 // Weights, moments and state of the checkpoint, if it belongs to the same run.

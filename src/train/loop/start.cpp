@@ -13,13 +13,12 @@
 #include "base/process/build_info.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "config/prompt_choice.h"
+#include "config/policy_options.h"
 #include "hf/peft.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "records/run/run_directory.h"
-#include "rollout/engine.h"
-#include "rollout/shared_rollout.h"
+#include "rollout/rollouter.h"
 #include "sharding/agreement.h"
 #include "train/collect/scorer.h"
 #include "train/loop/resume.h"
@@ -50,12 +49,12 @@ void check_longest(const TrainConfig& config, const ModelConfig& model) {
 void load_data(Training& t, const std::string& asked_template, const Template& form, const std::string& weights) {
   TrainConfig& config = t.config;
   const Tokenizer& tokenizer = t.policy.tokenizer;
-  t.data = load_training_problems(config, tokenizer, form);
+  t.data = load_problems(config, tokenizer, form, false, t.ranks->leads());
   decide_extract(config, asked_template, form, t.data.problems);
   t.graders =
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   check_golds(t.graders, t.data.problems);
-  t.validation = load_validation_problems(config, tokenizer, form);
+  t.validation = load_problems(config, tokenizer, form, true, t.ranks->leads());
   check_golds(t.graders, t.validation.problems);
   Stops stops = stops_of(form, config.rollout.stop, tokenizer);
   t.stop_ids = collect_stop_ids(t.policy.model->config(), tokenizer, stops.ids);
@@ -212,6 +211,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   std::string base;
   Training t = ranks->together("loading model and data", [&] {
     base = directory_with(config.model, "tokenizer.json");
+    check_program(run);
     check_engine(plan.slots, run);
     return load(config, plan, weights, tokenizer_directory(run, weights, base), ranks);
   });

@@ -116,7 +116,7 @@ TEST(start_of_training, out_of_memory_names_the_phase_and_a_setting_that_takes_l
   std::vector<Setting> settings = read_config_file("ucas-paper-1.5b");
   settings.push_back({"device", std::string("cuda"), "test"});
   const TrainConfig config = make_train_config(settings);
-  RunPlan planned{.models = planned_models(config, model_of_shape("qwen2.5-1.5b")), .words = "peak as planned"};
+  RunPlan planned{.models = planned_models(config, *known_model("qwen2.5-1.5b")), .words = "peak as planned"};
   planned.models.gpu = int64_t{40} << 30;
   planned.memory = plan_memory(config, planned.models).peak();
   set_phase("step 3, updating");

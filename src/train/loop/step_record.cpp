@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "core/metrics.h"
@@ -16,7 +15,7 @@
 #include "records/run/rollouts.h"
 #include "records/run/step_data.h"
 #include "rollout/policy.h"
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 #include "verify/registry.h"
 
 namespace ucas {

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/process/activity.h"
-#include "base/process/stop.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "core/metrics.h"

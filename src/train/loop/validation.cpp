@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -16,6 +20,52 @@ bool validates(const Training& t, bool finished) {
   const int64_t every = t.config.train.test_freq;
   return every > 0 && (t.state.step % every == 0 || finished);
 }
+
+namespace {
+
+// Verdicts as the training has them; what the responses are worth to it goes into the metrics, by source.
+std::vector<Verdict> verdicts_of_reward(const Training& t, std::span<const Responses> responses, StepMetrics& m) {
+  struct Judged {
+    std::vector<std::string> text = {};
+    std::vector<std::span<const int32_t>> ids = {};
+    std::vector<Response> response = {};
+  };
+  std::vector<Judged> judged(responses.size());
+  std::vector<PaidGroup> groups;
+  for (size_t i = 0; i < judged.size(); ++i) {
+    Judged& one = judged[i];
+    for (const auto* outputs : {&responses[i].greedy, &responses[i].samples}) {
+      for (const Output& output : *outputs) {
+        one.text.push_back(graded_text(t.policy.tokenizer, output.ids, output.finished, t.stop_ids));
+        one.ids.emplace_back(output.ids);
+        Response& o = one.response.emplace_back();
+        std::tie(o.length, o.sample, o.finished) = std::tuple(output.length(), output.sample, output.finished);
+        o.inserts = output.inserts;
+      }
+    }
+    groups.push_back({t.validation.problems[i], one.text, one.response, one.ids, t.validation.row_of(i)});
+  }
+  const std::shared_ptr<Ranks> here = alone();
+  Rewards(t.config, t.graders, *here, t.external.get()).pay(groups);
+  std::map<std::pair<std::string, int64_t>, std::pair<double, int64_t>> sums;  // by source and number of samples
+  std::vector<Verdict> verdicts;
+  for (size_t i = 0; i < judged.size(); ++i) {
+    for (const Response& o : judged[i].response) {
+      const int64_t samples = o.sample == kGreedySample ? 1 : std::ssize(responses[i].samples);
+      auto& [sum, count] = sums[{t.validation.problems[i].source, samples}];
+      sum += o.scored ? o.score : 0;
+      count += o.scored ? 1 : 0;
+      verdicts.push_back(o.verdict);
+    }
+  }
+  for (const auto& [of, total] : sums) {
+    const auto& [sum, count] = total;
+    if (count > 0) m.set(metric::val_reward, {of.first, str(of.second)}, sum / static_cast<double>(count));
+  }
+  return verdicts;
+}
+
+}  // namespace
 
 void validate(const Training& t, StepRecord& record) {
   auto clock = record.time(metric::timing_testing, "validating");
@@ -35,6 +85,11 @@ void validate(const Training& t, StepRecord& record) {
   eval.bootstrap_draws = 0;
   eval.stored_responses = 0;
   input.scored = t.ranks->leads();
+  if (t.config.reward.from_outside() || !t.config.reward.weights.empty()) {
+    input.judge = [&](std::span<const Responses> responses) {
+      return verdicts_of_reward(t, responses, record.metrics);
+    };
+  }
   EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
   if (!input.scored) return;
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);

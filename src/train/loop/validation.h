@@ -1,5 +1,5 @@
 // Validation during training: a greedy response to each problem of data.val_files, and train.val_n samples, as
-// `ucas evaluate` would have them; and which validated step is the best.
+// `ucas evaluate` would have them, judged by the training's reward; and which validated step is the best.
 #pragma once
 
 #include "train/loop/start.h"
@@ -10,8 +10,8 @@ namespace ucas {
 
 // Whether the step that has just been made is followed by one.
 bool validates(const Training& training, bool finished);
-// Its figures by source: val-core/SOURCE/acc/mean@1 and val-aux/SOURCE/... of the record. Of several ranks all sample,
-// and rank 0 grades and counts: programs that are near a limit of time may not be judged twice.
+// Its figures by source: val-core/SOURCE/acc/mean@1, reward/mean@1 and val-aux/SOURCE/... of the record. Of several
+// ranks all sample, and rank 0 grades and counts: programs that are near a limit of time may not be judged twice.
 void validate(const Training& training, StepRecord& record);
 
 // What train.best_metric says of a validated step: the mean of the numbers that its name matches.

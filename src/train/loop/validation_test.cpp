@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "support/engine/tiny_training.h"
 #include "train/loop/trainer.h"
 
@@ -69,6 +70,30 @@ TEST(validation, each_source_has_its_numbers_of_the_greedy_responses) {
   }
   EXPECT_GE(sources, 1);
   EXPECT_EQ(problems, t.validation.size());
+}
+
+TEST(validation, a_reward_from_outside_judges_it_as_well) {
+  const TinyTraining tiny;
+  std::string rows = read_file(tiny.path_of("task/dev.jsonl"));
+  const std::string answer = "\"answer\":", truth = R"("reward_model":{"ground_truth":{"target":3}},"was":)";
+  for (size_t at = 0; (at = rows.find(answer, at)) != std::string::npos; at += truth.size())
+    rows.replace(at, answer.size(), truth);
+  const std::string set = tiny.path_of("val.jsonl");
+  write_file(set, rows);
+  const std::string reply = R"(sed -u "s/^{.id.:\([0-9]*\),.*/{\"id\":\1,\"score\":0.5,\"right\":true}/")";
+  Training t = open_training(tiny.config("data.val_files = [\"" + set +
+                                         "\"]\ntrain.test_freq = 1\ntrain.val_n = 2\nreward.command = '" + reply + "'"),
+                             tiny.out(), "test");
+  TrainObserver none;
+  StepRecord record(t, {0, 1, 0}, none);
+  validate(t, record);
+  int64_t scores = 0, right = 0;
+  for (const auto& [name, value] : record.metrics.values()) {
+    if (is_of(name, metric::val_accuracy) || is_of(name, metric::val_best_at)) right += value == 1;
+    if (is_of(name, metric::val_reward)) scores += value == 0.5;
+  }
+  EXPECT_GT(scores, 0);
+  EXPECT_EQ(scores, right) << "each source has one greedy and one of two samples";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/model.h"
 #include "train/optimizer/dynamic_map.h"
 

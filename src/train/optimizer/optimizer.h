@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/model.h"
 #include "sharding/ranks.h"
-#include "sharding/sharded_masters.h"
+#include "sharding/sharded_gradients.h"
 #include "train/optimizer/host_state.h"
 #include "train/optimizer/update_rules.h"
 

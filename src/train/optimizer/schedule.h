@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 
 namespace ucas {
 

@@ -1,7 +1,6 @@
 #include "train/optimizer/skipped_updates.h"
 
 #include "base/error.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "model/model.h"
 #include "train/optimizer/moments.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "core/optimizer_config.h"
+#include "core/model_options.h"
 #include "data/rows/jsonl.h"
 
 namespace ucas {

@@ -6,12 +6,11 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/activity.h"
 #include "base/process/build_info.h"
-#include "base/process/stop.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 #include "kernels/lm_head.h"
 #include "records/run/manifest.h"
 #include "train/state/fingerprint.h"

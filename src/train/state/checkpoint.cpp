@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "base/process/warning_counters.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "hf/safetensors.h"

@@ -14,7 +14,7 @@
 #include "base/terminal/log.h"
 #include "hf/parameters.h"
 #include "records/run/manifest.h"
-#include "sharding/sharded_masters.h"
+#include "sharding/sharded_gradients.h"
 #include "support/engine/counted_memory.h"
 #include "support/engine/process_ranks.h"
 #include "support/engine/thread_ranks.h"

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/text/json.h"
-#include "base/text/json_object.h"
 
 namespace ucas {
 

@@ -6,7 +6,6 @@
 
 #include "base/text/fields.h"
 #include "core/model_options.h"
-#include "core/optimizer_config.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-#include "verify/audit/explain.h"
+#include "verify/audit/verify_rows.h"
 
 #include <gtest/gtest.h>
 

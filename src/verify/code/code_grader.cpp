@@ -3,18 +3,13 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
-#include "base/process/machine.h"
-#include "base/process/warning_counters.h"
+#include "base/process/thread_pool.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "verify/code/source.h"
 #include "verify/code/tests.h"
 #include "verify/registry.h"
 #include "verify/sandbox/sandbox.h"
@@ -47,27 +42,9 @@ class CodeGrader final : public Grader {
   std::vector<Verdict> grade(std::span<const Answer> answers) const override {
     prepare();
     std::vector<Verdict> verdicts(answers.size());
-    std::atomic<size_t> next{0};
-    std::mutex guard;
-    std::exception_ptr failed;
-    const auto work = [&] {
-      for (size_t i; (i = next.fetch_add(1)) < answers.size();) {
-        try {
-          verdicts[i] = grade_one(answers[i]);
-        } catch (...) {
-          const std::lock_guard lock(guard);
-          failed = std::current_exception();
-          next = answers.size();
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> helpers;
-      const auto threads = std::min(answers.size(), static_cast<size_t>(usable_cores()));
-      for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-      work();
-    }
-    if (failed) std::rethrow_exception(failed);
+    share_out(answers.size(), 1, 0, [&](size_t first, size_t last) {
+      for (size_t i = first; i < last; ++i) verdicts[i] = grade_one(answers[i]);
+    });
     return verdicts;
   }
 

@@ -18,6 +18,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json.h"
+#include "verify/math/read/parser.h"
 
 namespace ucas::code {
 
@@ -267,6 +268,34 @@ bool counts_as_true(const Value& v) {
   return !v.text.empty() || !v.items.empty();
 }
 
+bool is_python(std::string_view language) {
+  return language.empty() || language == "python" || language == "py" || language == "python3" || language == "Python";
+}
+
+// Blocks are told by their opening lines in order; one that never closes (a response cut short) is none.
+std::optional<std::string_view> last_block(std::string_view text, bool& fences) {
+  std::optional<std::string_view> found;
+  bool open = false, python = false;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trim(text.substr(at, end - at));
+    if (line.starts_with("```")) {
+      fences = true;
+      if (open && line == "```") {
+        if (python) found = text.substr(begin, at - begin);
+        open = false;
+      } else if (!open) {
+        open = true;
+        python = is_python(trim(line.substr(3)));
+        begin = std::min(end + 1, text.size());
+      }
+    }
+    at = end + 1;
+  }
+  return found;
+}
+
 }  // namespace
 
 Tests read_tests(const std::string& gold, const std::string& where, const std::string& python) {
@@ -328,6 +357,22 @@ bool meets(std::string_view printed, const Expected& expected) {
     if (last_a || last_b) return last_a == last_b;
     a.remove_prefix(x + 1), b.remove_prefix(y + 1);
   }
+}
+
+std::optional<std::string_view> find_source(std::string_view response, Extract extract) {
+  if (extract == Extract::bare) return trim(response).empty() ? std::nullopt : std::optional(response);
+  if (extract == Extract::answer_tag) {
+    const auto tag = math::last_answer_tag(response);
+    if (!tag) return std::nullopt;
+    response = *tag;
+  } else {
+    response = math::without_thoughts(response);
+  }
+  bool fences = false;
+  const auto block = last_block(response, fences);
+  if (block && !trim(*block).empty()) return block;
+  if (extract != Extract::lenient || fences || trim(response).empty()) return std::nullopt;
+  return response;
 }
 
 }  // namespace ucas::code

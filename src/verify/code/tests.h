@@ -1,5 +1,5 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
-// A gold answer is a JSON object (data/code_problems.h writes it), perhaps with "prelude" and "entry_point", and with
+// A gold answer is a JSON object (data/code_problems.cpp writes it), perhaps with "prelude" and "entry_point", and with
 //   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py, perhaps with
 //              "helpers", functions beside the solution's by which it may work out inputs
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
@@ -9,11 +9,13 @@
 // or, where it is no object, the text of asserts alone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "verify/sandbox/value.h"
+#include "verify/grader.h"
+#include "verify/sandbox/sandbox.h"
 
 namespace ucas::code {
 
@@ -57,5 +59,12 @@ Tests read_tests(const std::string& gold, const std::string& where, const std::s
 bool meets(const Value& value, const Expected& expected);
 // What a program printed.
 bool meets(std::string_view printed, const Expected& expected);
+
+// The program in a response.
+
+// strict: the last whole block between lines ``` (of Python, or of no language); lenient: that, else the whole text
+// where it has no such line; answer_tag: the last block inside the last <answer>; bare: the whole text. nullopt: no
+// program.
+std::optional<std::string_view> find_source(std::string_view response, Extract extract);
 
 }  // namespace ucas::code

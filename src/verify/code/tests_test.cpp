@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "verify/code/source.h"
 #include "verify/sandbox/sandbox.h"
 
 namespace ucas::code {

@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "verify/math/compare/compare.h"
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 #include "verify/registry.h"
 #include "verify/text/text_graders.h"
 

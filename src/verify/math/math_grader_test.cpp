@@ -13,7 +13,6 @@
 #include "data/rows/jsonl.h"
 #include "support/patience.h"
 #include "verify/math/compare/compare.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/parser.h"
 
 namespace ucas::math {

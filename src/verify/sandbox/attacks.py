@@ -1,4 +1,4 @@
-# What a program that a model wrote might try, for verify/sandbox/check.cpp. Each attack gives True if it got through. None of
+# What a program that a model wrote might try, for verify/sandbox/sandbox.cpp. Each attack gives True if it got through. None of
 # them does harm: the files, sockets and processes are the test's own. FOLDER, SECRET, PORT, PARENT are set before.
 import os
 import sys

@@ -1,5 +1,5 @@
 // Runs what a model wrote, in a sandbox (docs/reliability.md has its layers). Fed by code_grader.cpp; owns nothing but
-// what it found out at its start: the interpreter, the tier this machine allows, and that the attacks of check.h fail.
+// what it found out at its start: the interpreter, the tier this machine allows, and that the attacks fail.
 // Each run is a fresh process of ucas-sandbox (launcher/), which is spawned, never forked, from this one.
 // Threads: run() may be called from any number of them.
 #pragma once
@@ -7,8 +7,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text/fields.h"
@@ -84,5 +86,45 @@ class Sandbox {
 
 // A task for harness.py: "input" (steps are what a program reads) or "steps" ('x' + statement, 't' + expression).
 std::string make_task(std::string_view mode, std::string_view source, const std::vector<std::string>& steps);
+
+// Attacks on the sandbox, each the same program with and without it: what a sandbox is worth is what fails in it that
+// works outside. Tried before the first program of a model runs, and by `ucas doctor --sandbox`.
+
+class Sandbox;
+
+struct Attack {
+  enum class Result { missed, hit, failed };  // failed: it could not be tried at all, and `name` says why
+  std::string name;
+  Result sandboxed = Result::failed, bare = Result::missed;
+  bool must_hit_bare = false;  // else a container may forbid it already
+};
+
+// All attacks, in the tier of `sandbox`. Two runs of the interpreter.
+std::vector<Attack> attack_all(const Sandbox& sandbox);
+
+// The launcher for `what`, which starts processes in there (--forks): of tier a, or Error(ErrorKind::sandbox).
+std::string launcher_of_forks(const Sandbox& sandbox, const std::string& what);
+
+// Values of Python as text: numbers, texts, lists, dicts. What a solution gave (harness.py writes it) and what a test
+// expects are read by the same parser and compared here, outside the sandbox.
+
+struct Value {
+  enum class Kind { none, boolean, integer, real, text, bytes, list, tuple, set, dict };
+  Kind kind = Kind::none;
+  std::string text;          // of text and bytes: its bytes (UTF-8); of an integer: "-12", without zeros in front
+  double real = 0;           // of a real; 1 or 0 of a boolean
+  std::vector<Value> items;  // of a dict: key, value, key, value ..
+};
+
+constexpr size_t kValueDepth = 100, kIntegerDigits = 50000;
+
+// A whole text that is one literal, blanks around it; nullopt for anything else: a name, a call, an operator. Linear.
+std::optional<Value> parse_value(std::string_view text);
+// As Python's ==: 1 == 1.0 == True, a list is no tuple, sets and dicts without an order.
+bool equal(const Value& a, const Value& b);
+// Are two decimal numbers ("1e3", "1000.0", "-.5") the same? false where one is none.
+bool same_decimal(std::string_view a, std::string_view b);
+// A JSON text as a literal of Python: true -> True. nullopt: not JSON.
+std::optional<std::string> literal_of_json(std::string_view json);
 
 }  // namespace ucas::code

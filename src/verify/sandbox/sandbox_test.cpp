@@ -20,7 +20,6 @@
 #include "support/patience.h"
 #include "support/temporary_directory.h"
 #include "verify/registry.h"
-#include "verify/sandbox/check.h"
 
 namespace ucas::code {
 namespace {

@@ -1,4 +1,4 @@
-#include "verify/sandbox/value.h"
+#include "verify/sandbox/sandbox.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,20 +16,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) { return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-void add_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 63))};
-  } else if (code < 0x10000) {  // halves of a pair, too: Python keeps them as they are
-    out += {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 63)),
-            static_cast<char>(0x80 | (code & 63))};
-  } else {
-    out += {static_cast<char>(0xF0 | (code >> 18)), static_cast<char>(0x80 | ((code >> 12) & 63)),
-            static_cast<char>(0x80 | ((code >> 6) & 63)), static_cast<char>(0x80 | (code & 63))};
-  }
-}
 
 class Parser {
  public:
@@ -172,7 +158,7 @@ class Parser {
     if (bytes) {
       out += static_cast<char>(code);
     } else {
-      add_utf8(out, code);
+      append_utf8(out, code);
     }
     return true;
   }

@@ -1,4 +1,4 @@
-#include "verify/sandbox/value.h"
+#include "verify/sandbox/sandbox.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/letters.h"
+#include "verify/math/read/parser.h"
 #include "verify/registry.h"
 #include "verify/text/arithmetic.h"
 #include "verify/text/text_graders.h"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/str.h"
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -51,19 +51,16 @@ std::optional<char> chosen(std::string_view text) {
   return first_letter(text);
 }
 
-class LetterGrader final : public Grader {
+class LetterGrader final : public EachAlone {
  public:
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
-    std::vector<Verdict> verdicts;
-    for (const Answer& answer : answers) verdicts.push_back(grade_letter(answer));
-    return verdicts;
-  }
-
   void classify(std::span<Verdict> group) const override {
     std::map<std::string, int32_t> numbers;
     number_classes(
         group, [&](const std::string& letter, int32_t next) { return numbers.emplace(letter, next).first->second; });
   }
+
+ private:
+  Verdict grade_one(const Answer& answer) const override { return grade_letter(answer); }
 };
 
 }  // namespace

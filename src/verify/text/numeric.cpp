@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "verify/math/read/extract.h"
-#include "verify/math/read/letters.h"
+#include "verify/math/read/parser.h"
 #include "verify/registry.h"
 #include "verify/text/text_graders.h"
 
@@ -18,22 +17,10 @@ namespace {
 
 // A plain number (digits, sign, one point, thousands separators) without its commas; nullopt: it is none.
 std::optional<std::string> plain_number(std::string_view answer) {
-  answer = trim(answer);
-  const bool sign = answer.starts_with('-') || answer.starts_with('+');
-  std::string out = answer.starts_with('-') ? "-" : "";
-  answer.remove_prefix(sign ? 1 : 0);
-  const std::string_view whole = answer.substr(0, answer.find('.')), rest = answer.substr(whole.size());
-  const size_t comma = whole.find(',');
-  for (size_t i = 0; i < whole.size(); ++i) {
-    const bool separates = i >= comma && (whole.size() - i) % 4 == 0;  // 1,234,567 but neither 1,23 nor ,123
-    if (separates ? whole[i] != ',' || i == 0 : !math::is_digit(whole[i])) return std::nullopt;
-    if (!separates) out += whole[i];
-  }
-  if (comma != std::string_view::npos && (comma > 3 || (whole.size() - comma) % 4 != 0)) return std::nullopt;
-  const std::string_view decimals = rest.substr(rest.empty() ? 0 : 1);
-  const bool digits = whole.size() + decimals.size() > 0;
-  if (!digits || !std::all_of(decimals.begin(), decimals.end(), math::is_digit)) return std::nullopt;
-  return str(out, decimals.empty() ? "" : ".", decimals);
+  std::string_view rest;
+  std::string number = math::take_number(answer, rest);
+  if (number.empty() || !trim(rest).empty()) return std::nullopt;
+  return number == "." ? "0" : number;
 }
 
 // A plain number ("-1,234.5"), one with an exponent ("6.02e23"), a percentage ("12.5%", "12.5\%") or a quotient of two

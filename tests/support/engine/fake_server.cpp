@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/str.h"
-#include "rollout/engine.h"
+#include "rollout/rollouter.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas::testing {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/process/listener.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "sharding/ranks.h"
 

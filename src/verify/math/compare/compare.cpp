@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/str.h"
-#include "verify/math/read/extract.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/parser.h"
 
@@ -63,32 +62,6 @@ std::optional<Comparison> compare_numbers(const ReadAnswer& gold, const ReadAnsw
   if (gold.number == answer.number) return Comparison{VerdictKind::equal, "the same number"};
   if (shows_places(gold) || shows_places(answer) || gold.percent) return std::nullopt;
   return Comparison{VerdictKind::unequal, "a different number"};
-}
-
-// A decimal at the start of normalised text in one spelling: 12, -3.50, .5, 1,234,567, whose commas split the whole
-// part into groups of three; `rest` is what follows it, all of the text where there is none.
-std::string take_number(std::string_view text, std::string_view& rest) {
-  rest = text = trim(text);
-  bool negative = text.starts_with('-');
-  if (negative || text.starts_with('+')) text = trim(text.substr(1));
-  size_t i = run_of(text, is_digit), whole = i;
-  std::string digits(text.substr(0, i));
-  auto group = [&] { return text.substr(i).starts_with(',') && run_of(text.substr(i + 1), is_digit) == 3; };
-  while (whole >= 1 && whole <= 3 && text[0] != '0' && group()) {
-    digits += text.substr(i + 1, 3);
-    i += 4;
-  }
-  std::string decimals;
-  if (text.substr(i).starts_with('.')) {
-    decimals = text.substr(i + 1, run_of(text.substr(i + 1), is_digit));
-    i += 1 + decimals.size();
-  }
-  if (digits.empty() && decimals.empty()) return {};
-  rest = text.substr(i);
-  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
-  decimals.resize(decimals.find_last_not_of('0') + 1);
-  bool zero = digits.empty() && decimals.empty();
-  return str(negative && !zero ? "-" : "", digits, ".", decimals);
 }
 
 // "3,5", "-0,25 cm", "1.234,5" and "12 345,6" with a point for the comma: what they say where a comma is the decimal

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "verify/math/compare/compare.h"
-#include "verify/math/exact/circuit.h"
 #include "verify/math/exact/exact.h"
-#include "verify/math/exact/lower.h"
 
 namespace ucas::math {
 
@@ -102,7 +100,7 @@ class Comparer {
   static std::string segment_of(Part name);
   bool other_name(Part gold, Part answer);
 
-  // equal_names.cpp
+  // equal_letters.cpp
   std::optional<Finding> by_name(Part gold, Part answer, int depth);
   std::vector<NamedPart> named_parts(Part part);
   bool lists_of_other_names(Part gold, Part answer);

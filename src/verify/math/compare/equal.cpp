@@ -168,6 +168,20 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
   return {Outcome::equal, "the same elements"};
 }
 
+// A, B and D of ABD or of a list of them, in their order; "" for anything but choices of up to H, each once.
+std::string choices_of(const std::vector<Part>& parts) {
+  std::string letters;
+  for (const Part& part : parts) {
+    for (const Part& p : part.kind() == Kind::product ? children_of(part) : std::vector{part}) {
+      if (!is_word_like(p.kind())) return "";
+      letters += p.text();
+    }
+  }
+  std::sort(letters.begin(), letters.end());
+  bool once = std::adjacent_find(letters.begin(), letters.end()) == letters.end();
+  return once && letters.find_first_not_of("ABCDEFGH") == std::string::npos ? letters : "";
+}
+
 Finding Comparer::collections(Part gold, Part answer, int depth) {
   Finding first{Outcome::different, "a different answer"};
   if (lists_of_other_names(gold, answer)) return {Outcome::different, "a value of another variable"};
@@ -185,6 +199,10 @@ Finding Comparer::collections(Part gold, Part answer, int depth) {
         if (!known) distinct.push_back(p);
       }
       *list = std::move(distinct);
+    }
+    std::string choices = g.size() == 1 || a.size() == 1 ? choices_of(g) : "";
+    if (choices.size() > 1 && choices.size() == std::max(g.size(), a.size()) && choices == choices_of(a)) {
+      return {Outcome::equal, "the same choices"};
     }
     Finding f = match(g, a, gold.kind() == Kind::set || answer.kind() == Kind::set, depth);
     if (f.equal()) return f;

@@ -1,4 +1,4 @@
-#include "verify/math/exact/circuit.h"
+#include "verify/math/exact/exact.h"
 
 #include <numeric>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "verify/math/exact/lower.h"
+#include "verify/math/exact/exact.h"
 
 #include <algorithm>
 #include <numeric>
@@ -143,6 +143,17 @@ int Lowering::operation(Function function, int x) {
     int twice = function == Function::sinh || function == Function::csch ? difference : sum;
     return function > Function::coth ? circuit.div(circuit.constant(2), twice)
                                      : circuit.div(twice, circuit.constant(2));
+  }
+  if (function >= Function::arsinh && function <= Function::arcsch) {  // by logarithms
+    const int one = circuit.constant(1);
+    if (function >= Function::arcoth) x = circuit.div(one, x);
+    if (function == Function::artanh || function == Function::arcoth) {
+      int quotient = circuit.div(circuit.add(one, x), circuit.sub(one, x));
+      return circuit.div(circuit.apply(CircuitOp::ln, quotient), circuit.constant(2));
+    }
+    bool minus = function == Function::arcosh || function == Function::arsech;
+    int square = circuit.mul(x, x), under = minus ? circuit.sub(square, one) : circuit.add(square, one);
+    return circuit.apply(CircuitOp::ln, circuit.add(x, circuit.root(under, 2)));
   }
   const Operation* operation = operation_of(function);
   if (operation == nullptr) return -1;

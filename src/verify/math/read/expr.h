@@ -86,6 +86,8 @@ enum class Constant : uint8_t {
   X(arcsin, "arcsin") X(arccos, "arccos") X(arctan, "arctan")                                                         \
   X(arcsec, "arcsec") X(arccsc, "arccsc") X(arccot, "arccot")                                                         \
   X(sinh, "sinh") X(cosh, "cosh") X(tanh, "tanh") X(coth, "coth") X(sech, "sech") X(csch, "csch")               \
+  X(arsinh, "arsinh") X(arcosh, "arcosh") X(artanh, "artanh") X(arcoth, "arcoth")                                     \
+  X(arsech, "arsech") X(arcsch, "arcsch")                                                                             \
   X(log, "log") X(lg, "lg") X(ln, "ln") X(exp, "exp")                                                                  \
   X(abs, "abs") X(norm, "norm") X(floor, "floor") X(ceil, "ceil")                                                     \
   X(factorial, "factorial") X(double_factorial, "double-factorial") X(binomial, "binomial")                           \

@@ -1,4 +1,4 @@
-#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
-#include "verify/math/read/parser.h"
 
 namespace ucas::math {
 
@@ -29,6 +28,27 @@ bool goes_on_with_another(std::string_view rest, std::string_view sign) {
   return gap.size() < rest.size() && gap.find_first_not_of(" ,") != kNone && only_joins(gap);
 }
 
+// (70 + 2), (36 each), [not 71], - so he can: an explanation behind a number. A unit, a modulus and a formula in
+// letters are none.
+bool explains(std::string_view text) {
+  std::string_view inside = text.substr(1);
+  bool dash = text.starts_with("- ") || text.starts_with("\u2014");
+  if (dash) inside = trim(text.substr(text[0] == '-' ? 1 : 3));
+  if (!dash && text[0] != '(' && text[0] != '[') return false;
+  std::string_view first = inside.substr(0, run_of(inside, is_letter));
+  if (dash) return first.size() > 1 && !find_function(first) && !find_command(first);
+  inside = inside.substr(0, inside.find_first_of(")]"));
+  bool words = inside.find_first_of("+*=") != kNone;
+  for (size_t i = 0; i < inside.size(); ++i) {
+    size_t run = run_of(inside.substr(i), is_letter);
+    bool command = i > 0 && inside[i - 1] == '\\' && !in_words("times cdot div", inside.substr(i, run));
+    if (command || (run == 1 && inside[i] != 'a')) return false;  // 2 (x + 1), 2 (\sqrt 3 + 1)
+    words |= run > 0;
+    i += run;
+  }
+  return words && !find_unit(first) && !in_words("mod modulo base or and to if unless pi", first);
+}
+
 // 8 of "8 because 5 + 3 = 8" and "8 apples, not 9": a number up to the clause behind it.
 std::string_view without_clause(std::string_view text) {
   size_t sign = text.starts_with('-') || text.starts_with("\\$") ? (text[0] == '-' ? 1 : 2) : 0;
@@ -45,7 +65,7 @@ std::string_view without_clause(std::string_view text) {
     bool comma = word.size() > 1 && i > 1 && trim(text.substr(0, i)).ends_with(',');  // 72, in total; 72 clips, and he
     size_t next = std::min(text.find_first_not_of(' ', end), text.size() - 1);
     bool sentence = comma && !in_words(kOther, word) && !(conjunction(word) != '\0' && !is_letter(text[next]));
-    bool sum = i > 1 && text[i] == '(' && text[i - 1] == ' ' && text.find_first_of("+*=\\", i) != kNone;  // 72 (70 + 2)
+    bool sum = i > 1 && text[i - 1] == ' ' && explains(text.substr(i));  // 72 (70 + 2), 72 - so he can buy 3
     bool mark = (text[i] == '*' || text[i] == '_') && i + 1 < text.size() && text[i + 1] == text[i];  // __72__ clips
     if (mark || sum || sentence || (apart && !verb && in_words(kClauses, word))) {
       std::string_view value = trim(text.substr(0, i));
@@ -230,15 +250,6 @@ bool is_denied(std::string_view text, std::string_view value) {
          lower_case(second) == "not";
 }
 
-// -1 for words that are no numeral: eight, twenty-five.
-int numeral(std::string_view word) {
-  std::string low = lower_case(word);
-  size_t hyphen = low.find('-');
-  if (hyphen == std::string::npos) return number_word(low);
-  int tens = number_word(low.substr(0, hyphen)), ones = number_word(low.substr(hyphen + 1));
-  return tens >= 20 && ones >= 1 && ones <= 9 ? tens + ones : -1;
-}
-
 // The last numeral in words of the last sentence, "Tom has eight apples."; "" where other words make another number of
 // it, or there is a choice. "one" is a numeral behind a verb only.
 std::string_view last_numeral(std::string_view text) {
@@ -259,12 +270,12 @@ std::string_view last_numeral(std::string_view text) {
     std::string_view word = word_before(text, end);
     if (word.empty()) return {};
     auto begin = static_cast<size_t>(word.data() - text.data());
-    if (numeral(word) >= 0) {
+    if (number_word(lower_case(word)) >= 0) {
       std::string before = lower_case(word_before(text, begin));
       bool one = lower_case(word) == "one";
       if (one && !in_words(kVerbs, before)) return {};
       bool changed = in_words(kBefore, before) || in_words(kBehind, behind) || multiplier(behind) != nullptr ||
-                     numeral(before) >= 0 || is_denied(text, word);
+                     number_word(before) >= 0 || is_denied(text, word);
       return changed ? std::string_view() : word;
     }
     behind = lower_case(word);
@@ -301,25 +312,23 @@ bool is_prose(std::string_view text) {
   return words >= 2;
 }
 
-// "The answer is" in French, Hungarian, German, Spanish and Chinese.
+// What an answer follows, in this order; the last in French, Hungarian, German, Spanish and Chinese.
 struct AnswerPhrase {
   std::string_view text;
   const char* how;
 };
+// clang-format off
 constexpr AnswerPhrase kAnswerPhrases[] = {
-    {"ponse est", "after \"la reponse est\""},
-    {"ponse :", "after \"reponse :\""},
-    {"ponse finale est", "after \"la reponse finale est\""},
-    {"\u00e1lasz:", "after \"valasz:\""},
-    {"a v\u00e1lasz ", "after \"a valasz\""},
-    {"antwort ist", "after \"die Antwort ist\""},
-    {"antwort:", "after \"Antwort:\""},
-    {"respuesta es", "after \"la respuesta es\""},
-    {"respuesta:", "after \"respuesta:\""},
-    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"},
-    {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
+    {"####", "after ####"}, {"final answer:", "after \"final answer:\""}, {"answer is", "after \"answer is\""},
+    {"answer:", "after \"answer:\""}, {"\na:", "after \"A:\""}, {"ponse est", "after \"la reponse est\""},
+    {"ponse :", "after \"reponse :\""}, {"ponse finale est", "after \"la reponse finale est\""},
+    {"\u00e1lasz:", "after \"valasz:\""}, {"a v\u00e1lasz ", "after \"a valasz\""},
+    {"antwort ist", "after \"die Antwort ist\""}, {"antwort:", "after \"Antwort:\""},
+    {"respuesta es", "after \"la respuesta es\""}, {"respuesta:", "after \"respuesta:\""},
+    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"}, {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
     {"\u7b54\u6848\uff1a", "after \"the answer:\" in Chinese"},
 };
+// clang-format on
 
 Extracted lenient(std::string_view text) {
   auto after = [&](std::string_view phrase, const char* how) -> Extracted {
@@ -345,11 +354,6 @@ Extracted lenient(std::string_view text) {
     if (close == kNone || inside.empty()) return {false, {}, "the last <answer> is empty or not closed"};
     return {true, inside, "<answer>"};
   }
-  if (Extracted e = after("####", "after ####"); e.found) return e;
-  if (Extracted e = after("final answer:", "after \"final answer:\""); e.found) return e;
-  if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
-  if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
-  if (Extracted e = after("\na:", "after \"A:\""); e.found) return e;
   for (const AnswerPhrase& phrase : kAnswerPhrases) {
     if (Extracted e = after(phrase.text, phrase.how); e.found) return e;
   }
@@ -358,6 +362,176 @@ Extracted lenient(std::string_view text) {
   if (value.empty()) value = last_numeral(text), how = "last number in words";
   if (value.empty()) return {false, {}, "no box, no phrase, no formula, no number"};
   return {true, value, how};
+}
+
+constexpr size_t kUnclosed = kNone;
+
+struct Box {
+  size_t begin = 0, end = kUnclosed;  // of its content
+};
+
+// Length of the command \boxed or \fbox at `at`; kNone: none stands there.
+size_t command_length(std::string_view text, size_t at) {
+  for (std::string_view command : {std::string_view("\\boxed"), std::string_view("\\fbox")}) {
+    if (text.compare(at, command.size(), command) != 0) continue;
+    size_t next = at + command.size();
+    bool longer_name = next < text.size() && ((text[next] | 32) >= 'a' && (text[next] | 32) <= 'z');
+    return longer_name ? kNone : command.size();
+  }
+  return kNone;
+}
+
+Box box_without_braces(std::string_view text, size_t begin) {
+  size_t end = text.find_first_of("$\n\\", begin);
+  return {begin, end == kNone ? text.size() : end};
+}
+
+struct Boxes {
+  Box last{kNone, kNone};   // {npos, npos} when there is none
+  std::vector<Box> closed;  // in order, without those inside others
+};
+
+Boxes boxes_of(std::string_view text) {
+  struct Open {
+    bool is_box;
+    size_t begin;
+  };
+  std::vector<Open> open;  // braces since the outermost open box
+  Boxes boxes;
+  auto close = [&](Box box) {
+    while (!boxes.closed.empty() && boxes.closed.back().begin > box.begin) boxes.closed.pop_back();
+    boxes.closed.push_back(box);
+    if (boxes.last.begin == box.begin) boxes.last.end = box.end;
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '\\') {
+      size_t length = command_length(text, i);
+      if (length == kNone) {
+        // An escaped brace opens nothing; but "\\boxed" is a box whose backslash was escaped once too often.
+        bool doubled = i + 1 < text.size() && text[i + 1] == '\\' && command_length(text, i + 1) != kNone;
+        if (!doubled) ++i;
+        continue;
+      }
+      size_t content = i + length;
+      size_t brace = std::min(text.find_first_not_of(" \t\n", content), text.size());
+      if (brace < text.size() && text[brace] == '{') {
+        open.push_back({true, brace + 1});
+        boxes.last = {brace + 1, kUnclosed};
+        i = brace;
+      } else {
+        boxes.last = box_without_braces(text, content);
+        if (open.empty()) close(boxes.last);
+        i = content - 1;
+      }
+    } else if (c == '{' && !open.empty()) {
+      open.push_back({false, i + 1});
+    } else if (c == '}' && !open.empty()) {
+      if (open.back().is_box) close({open.back().begin, i});
+      open.pop_back();
+    }
+  }
+  // The last box inside another closed one stands for that one.
+  if (boxes.last.begin != kNone && boxes.last.end != kUnclosed && !boxes.closed.empty()) {
+    Box outer = boxes.closed.back();
+    if (outer.begin <= boxes.last.begin && outer.end >= boxes.last.end) boxes.last = outer;
+  }
+  return boxes;
+}
+
+// The same between two boxes, with the signs of formulas: "$ and $", "\quad \text{and} \quad".
+bool joins_boxes(std::string_view gap) {
+  constexpr std::string_view kSigns[] = {"\\quad", "\\(", "\\)", "\\,", "$"};
+  std::string joins;
+  while (!gap.empty()) {
+    auto sign = std::find_if(std::begin(kSigns), std::end(kSigns), [&](auto s) { return gap.starts_with(s); });
+    if (sign != std::end(kSigns)) {
+      gap.remove_prefix(sign->size());
+    } else if (gap.starts_with("\\text{")) {
+      size_t close = gap.find('}');
+      if (close == kNone || !only_joins(gap.substr(6, close - 6))) return false;
+      gap.remove_prefix(close + 1);
+    } else {
+      joins.push_back(gap.front());
+      gap.remove_prefix(1);
+    }
+  }
+  return only_joins(joins);
+}
+
+constexpr size_t kGap = 200;    // bytes between two boxes that are parts of one answer
+constexpr size_t kJoined = 20;  // boxes in words
+
+// Where the command of a box begins, whose content is known.
+size_t command_begin(std::string_view text, Box box) { return text.rfind('\\', box.begin - 1); }
+
+// What stands between two boxes, from the end of the first one.
+std::string_view gap_between(std::string_view text, Box first, Box second) {
+  size_t begin = first.end + (first.end < text.size() && text[first.end] == '}'), end = command_begin(text, second);
+  return end > begin ? text.substr(begin, end - begin) : std::string_view();
+}
+
+std::string_view content_of(std::string_view text, Box box) {
+  return trim_answer(text.substr(box.begin, box.end - box.begin));
+}
+
+// Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
+// ends with the last one begins: at its first backslash, or kNone if the last stands alone.
+size_t run_of_boxes(std::string_view text, const Boxes& boxes) {
+  size_t k = boxes.closed.size();
+  if (k == 0 || boxes.closed.back().begin != boxes.last.begin) return kNone;
+  bool repeated = true;  // the same box again and again
+  for (--k; k > 0; --k) {
+    std::string_view gap = gap_between(text, boxes.closed[k - 1], boxes.closed[k]);
+    if (gap.size() > kGap || !joins_boxes(gap)) break;
+    repeated &= content_of(text, boxes.closed[k - 1]) == content_of(text, boxes.last);
+  }
+  return repeated ? kNone : command_begin(text, boxes.closed[k]);
+}
+
+// Words between two boxes after which the second replaces the first or follows from it.
+bool says_more(std::string_view gap) {
+  constexpr std::string_view kWords =
+      "no not nor instead wait but however actually rather wrong or so hence thus then final finally answer gives "
+      "which yields since either now next check sum total reject discard except if maybe neither result finish "
+      "because therefore";
+  for (size_t i = 0; i < gap.size();) {
+    size_t end = i;
+    std::string word;
+    while (end < gap.size() && is_letter(gap[end])) word.push_back(static_cast<char>(gap[end++] | 32));
+    if (in_words(kWords, word)) return true;
+    i = std::max(end, i + 1);
+  }
+  return false;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
+    bool before = at > 0 && is_letter(text[at - 1]);
+    size_t end = at + word.size();
+    if (!before && !(end < text.size() && is_letter(text[end]))) return true;
+  }
+  return false;
+}
+
+bool ends_sentence(std::string_view gap) {
+  for (std::string_view end : {". ", ".\n", "! ", "? ", "\n\n", ".$ "}) {
+    if (gap.find(end) != kNone) return true;
+  }
+  return false;
+}
+
+// "and the height is", ", y =": the second box goes on with the list. "(b)", "part 2", "second": it answers another
+// part.
+bool goes_on(std::string_view gap) {
+  return !ends_sentence(gap) && (gap.find(',') != kNone || has_word(gap, "and") || has_word(gap, "et"));
+}
+
+bool marks_part(std::string_view gap) {
+  for (std::string_view mark : {"(b)", "(c)", "(d)", "(2)", "(3)", "(ii)", "(iii)"}) {
+    if (gap.find(mark) != kNone) return true;
+  }
+  return has_word(gap, "second") || has_word(gap, "third") || has_word(gap, "part") || has_word(gap, "Part");
 }
 
 }  // namespace
@@ -402,6 +576,52 @@ Extracted extract_answer(std::string_view response, Extract mode) {
   Extracted boxed = from_box(response, mode == Extract::lenient);
   bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
   return has_box || mode == Extract::strict ? boxed : lenient(response);
+}
+
+bool only_joins(std::string_view text) {
+  constexpr std::string_view kBlanks = " \n,;";
+  while (!text.empty()) {
+    size_t end = std::min(text.find_first_of(kBlanks), text.size());
+    if (end > 0 && conjunction(text.substr(0, end)) == '\0') return false;
+    text.remove_prefix(std::max<size_t>(end, 1));
+  }
+  return true;
+}
+
+Extracted from_box(std::string_view text, bool several) {
+  Boxes boxes = boxes_of(text);
+  Box box = boxes.last;
+  if (box.begin == kNone) return {false, {}, "no box"};
+  if (box.end == kUnclosed) return {false, {}, "the last box is not closed"};
+  std::string_view content = trim_answer(text.substr(box.begin, box.end - box.begin));
+  if (content.empty()) return {false, {}, "the last box is empty"};
+  if (size_t first = several ? run_of_boxes(text, boxes) : kNone; first != kNone) {
+    return {true, text.substr(first, box.end + 1 - first), "the last boxes"};
+  }
+  return {true, content, "last box"};
+}
+
+std::optional<std::string> joined_boxes(std::string_view response, size_t count) {
+  if (count < 2 || count > kJoined) return std::nullopt;
+  if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
+  Boxes boxes = boxes_of(response);
+  size_t all = boxes.closed.size();
+  if (all < count || boxes.closed.back().begin != boxes.last.begin) return std::nullopt;
+  auto gap = [&](size_t k) { return gap_between(response, boxes.closed[k - 1], boxes.closed[k]); };
+  size_t first = all - count;
+  if (first > 0 && !ends_sentence(gap(first))) return std::nullopt;  // another box in the sentence
+  std::string joined;
+  for (size_t k = first; k < all; ++k) {
+    std::string_view content = content_of(response, boxes.closed[k]);
+    if (content.empty()) return std::nullopt;
+    if (k > first) {
+      bool parts = goes_on(gap(k)) || (first == 0 && marks_part(gap(k)));
+      if (!parts || gap(k).size() > kGap || says_more(gap(k))) return std::nullopt;
+      joined += ", ";
+    }
+    joined += str("\\boxed{", content, "}");
+  }
+  return joined;
 }
 
 }  // namespace ucas::math

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "base/files/file.h"
 #include "verify/math/read/letters.h"
 
 namespace ucas::math {
@@ -62,9 +67,12 @@ constexpr CommandGroup kCommandGroups[] = {
     {function, id(Function::cot), "cot ctg cotg"}, {function, id(Function::arcsin), "arcsin"},
     {function, id(Function::arccos), "arccos"}, {function, id(Function::arctan), "arctan arctg"},
     {function, id(Function::arcsec), "arcsec"}, {function, id(Function::arccsc), "arccsc"},
-    {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh"},
-    {function, id(Function::cosh), "cosh"}, {function, id(Function::tanh), "tanh"}, {function, id(Function::coth), "coth"},
+    {function, id(Function::arccot), "arccot arcctg"}, {function, id(Function::sinh), "sinh sh"},
+    {function, id(Function::cosh), "cosh ch"}, {function, id(Function::tanh), "tanh th"}, {function, id(Function::coth), "coth cth"},
     {function, id(Function::sech), "sech"}, {function, id(Function::csch), "csch cosech"},
+    {function, id(Function::arsinh), "arsinh arcsinh asinh arsh"}, {function, id(Function::arcosh), "arcosh arccosh acosh"},
+    {function, id(Function::artanh), "artanh arctanh atanh arth"}, {function, id(Function::arcoth), "arcoth arccoth acoth arcth"},
+    {function, id(Function::arsech), "arsech arcsech"}, {function, id(Function::arcsch), "arcsch arccsch"},
     {function, id(Function::log), "log"}, {function, id(Function::lg), "lg"}, {function, id(Function::ln), "ln"}, {function, id(Function::exp), "exp"},
     {function, id(Function::gcd), "gcd"}, {function, id(Function::lcm), "lcm"}, {function, id(Function::max), "max"},
     {function, id(Function::min), "min"}, {function, id(Function::real_part), "Re"},
@@ -102,54 +110,6 @@ constexpr auto kCommands = [] {
   std::sort(table.begin(), table.end(), [](const Command& a, const Command& b) { return a.name < b.name; });
   return table;
 }();
-
-struct Letter {
-  char32_t code_point;
-  std::string_view latex;
-};
-
-// Sorted by code point.
-constexpr Letter kLetters[] = {
-    {0xa2, "\\text{ cents }"}, {0xa3, "\\pounds "}, {0xa5, "\\yen "}, {0xa0, " "}, {0xad, ""}, {0xb0, "^\\circ "}, {0xb1, "\\pm "}, {0xb2, "^{2}"},
-    {0xb3, "^{3}"}, {0xb4, "'"}, {0xb5, "\\mu "}, {0xb7, "\\cdot "}, {0xb9, "^{1}"}, {0xbc, "\\frac{1}{4}"},
-    {0xbd, "\\frac{1}{2}"}, {0xbe, "\\frac{3}{4}"}, {0xd7, "\\times "}, {0xf7, "\\div "},
-    {0x391, "A"}, {0x393, "\\Gamma "}, {0x394, "\\Delta "}, {0x398, "\\Theta "}, {0x39b, "\\Lambda "}, {0x3a0, "\\Pi "},
-    {0x3a3, "\\Sigma "}, {0x3a6, "\\Phi "}, {0x3a8, "\\Psi "}, {0x3a9, "\\Omega "}, {0x3b1, "\\alpha "}, {0x3b2, "\\beta "},
-    {0x3b3, "\\gamma "}, {0x3b4, "\\delta "}, {0x3b5, "\\epsilon "}, {0x3b6, "\\zeta "}, {0x3b7, "\\eta "},
-    {0x3b8, "\\theta "}, {0x3b9, "\\iota "}, {0x3ba, "\\kappa "}, {0x3bb, "\\lambda "}, {0x3bc, "\\mu "}, {0x3bd, "\\nu "},
-    {0x3be, "\\xi "}, {0x3c0, "\\pi "}, {0x3c1, "\\rho "}, {0x3c3, "\\sigma "}, {0x3c4, "\\tau "}, {0x3c6, "\\phi "},
-    {0x3c7, "\\chi "}, {0x3c8, "\\psi "}, {0x3c9, "\\omega "}, {0x3d5, "\\phi "},
-    {0x2000, " "}, {0x2001, " "}, {0x2002, " "}, {0x2003, " "}, {0x2004, " "}, {0x2005, " "}, {0x2006, " "}, {0x2007, " "},
-    {0x2008, " "}, {0x2009, " "}, {0x200a, " "}, {0x200b, ""}, {0x200c, ""}, {0x200d, ""}, {0x2010, "-"}, {0x2011, "-"},
-    {0x2012, "-"}, {0x2013, "-"}, {0x2014, "-"}, {0x2016, "\\Vert "}, {0x2018, "'"}, {0x2019, "'"}, {0x201c, ""}, {0x201d, ""},
-    {0x2022, "\\cdot "}, {0x2030, "\\text{ permille }"}, {0x2026, "\\ldots "}, {0x202f, " "}, {0x2032, "'"}, {0x2033, "''"}, {0x2044, "/"}, {0x2060, ""},
-    {0x2061, ""}, {0x2062, ""}, {0x2063, ","}, {0x2070, "^{0}"}, {0x2074, "^{4}"}, {0x2075, "^{5}"}, {0x2076, "^{6}"},
-    {0x2077, "^{7}"}, {0x2078, "^{8}"}, {0x2079, "^{9}"}, {0x207a, "^{+}"}, {0x207b, "^{-}"}, {0x207f, "^{n}"},
-    {0x2080, "_{0}"}, {0x2081, "_{1}"}, {0x2082, "_{2}"}, {0x2083, "_{3}"}, {0x2084, "_{4}"}, {0x2085, "_{5}"},
-    {0x2086, "_{6}"}, {0x2087, "_{7}"}, {0x2088, "_{8}"}, {0x2089, "_{9}"}, {0x2099, "_{n}"}, {0x20ac, "\\euro "},
-    {0x20b9, "\\rupee "}, {0x2102, "\\mathbb{C}"}, {0x2103, "^\\circ\\mathrm{C}"}, {0x2109, "^\\circ\\mathrm{F}"},
-    {0x2113, "\\ell "}, {0x2115, "\\mathbb{N}"}, {0x211a, "\\mathbb{Q}"}, {0x211d, "\\mathbb{R}"}, {0x2124, "\\mathbb{Z}"},
-    {0x2126, "\\Omega "}, {0x212f, "e"}, {0x2153, "\\frac{1}{3}"}, {0x2154, "\\frac{2}{3}"}, {0x2155, "\\frac{1}{5}"},
-    {0x2156, "\\frac{2}{5}"}, {0x2157, "\\frac{3}{5}"}, {0x2158, "\\frac{4}{5}"}, {0x2159, "\\frac{1}{6}"},
-    {0x215a, "\\frac{5}{6}"}, {0x215b, "\\frac{1}{8}"}, {0x215c, "\\frac{3}{8}"}, {0x215d, "\\frac{5}{8}"},
-    {0x215e, "\\frac{7}{8}"}, {0x2190, "\\leftarrow "}, {0x2192, "\\to "}, {0x2194, "\\leftrightarrow "},
-    {0x21d2, "\\implies "}, {0x21d4, "\\iff "}, {0x2200, "\\forall "}, {0x2202, "\\partial "}, {0x2203, "\\exists "},
-    {0x2205, "\\emptyset "}, {0x2207, "\\nabla "}, {0x2208, "\\in "}, {0x2209, "\\notin "}, {0x2211, "\\sum "},
-    {0x220f, "\\prod "}, {0x2212, "-"}, {0x2213, "\\mp "}, {0x2215, "/"}, {0x2216, "\\setminus "}, {0x2217, "*"},
-    {0x2218, "\\circ "}, {0x2219, "\\cdot "}, {0x221a, "\\sqrt "}, {0x221b, "\\sqrt[3]"}, {0x221d, "\\propto "},
-    {0x221e, "\\infty "}, {0x2220, "\\angle "}, {0x2223, "|"}, {0x2225, "\\parallel "}, {0x2227, "\\land "},
-    {0x2228, "\\lor "}, {0x2229, "\\cap "}, {0x222a, "\\cup "}, {0x222b, "\\int "}, {0x2234, ""}, {0x2236, ":"},
-    {0x223c, "\\sim "}, {0x2245, "\\cong "}, {0x2248, "\\approx "}, {0x2260, "\\ne "}, {0x2261, "\\equiv "},
-    {0x2264, "\\le "}, {0x2265, "\\ge "}, {0x2266, "\\le "}, {0x2267, "\\ge "}, {0x2282, "\\subset "}, {0x2286, "\\subseteq "},
-    {0x22a5, "\\perp "}, {0x22c5, "\\cdot "}, {0x22ef, "\\ldots "}, {0x2308, "\\lceil "}, {0x2309, "\\rceil "},
-    {0x230a, "\\lfloor "}, {0x230b, "\\rfloor "}, {0x2460, "\\textcircled{1}"}, {0x2461, "\\textcircled{2}"}, {0x2462, "\\textcircled{3}"}, {0x2463, "\\textcircled{4}"}, {0x2464, "\\textcircled{5}"},
-    {0x2465, "\\textcircled{6}"}, {0x2466, "\\textcircled{7}"}, {0x2467, "\\textcircled{8}"}, {0x2468, "\\textcircled{9}"}, {0x2469, "\\textcircled{10}"},
-    {0x246a, "\\textcircled{11}"}, {0x246b, "\\textcircled{12}"}, {0x246c, "\\textcircled{13}"}, {0x246d, "\\textcircled{14}"}, {0x246e, "\\textcircled{15}"},
-    {0x246f, "\\textcircled{16}"}, {0x2470, "\\textcircled{17}"}, {0x2471, "\\textcircled{18}"}, {0x2472, "\\textcircled{19}"}, {0x2473, "\\textcircled{20}"},
-    {0x25b3, "\\triangle "}, {0x27e8, "\\langle "}, {0x27e9, "\\rangle "},
-    {0x2a7d, "\\le "}, {0x2a7e, "\\ge "}, {0x3000, " "}, {0x3001, ","}, {0x3002, "."}, {0x3008, "\\langle "},
-    {0x3009, "\\rangle "}, {0x301c, "\\sim "}, {0x4e0e, "\\text{ and }"}, {0x548c, "\\text{ and }"}, {0x6216, "\\text{ or }"}, {0xfe63, "-"}, {0xfeff, ""},
-};
 // clang-format on
 
 struct Word {
@@ -173,25 +133,82 @@ constexpr Word kConjunctions[] = {
 // What words behind a number make of it: so many powers of ten, a factor, a divisor.
 // clang-format off
 constexpr Multiplier kMultipliers[] = {
-    {"tens", 1}, {"hundred", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
-    {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"tenth deci", -1}, {"hundredth centi", -2},
-    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"dozen", 0, "12"}, {"score", 0, "20"},
+    {"tens deca deka", 1}, {"hundred hecto", 2}, {"thousand kilo", 3}, {"lakh", 5}, {"million mn mio millionen mega", 6}, {"crore", 7},
+    {"billion bn milliard milliarden giga", 9}, {"trillion tera", 12}, {"quadrillion peta", 15}, {"myriad", 4}, {"tenth deci", -1}, {"hundredth centi", -2},
+    {"thousandth milli permille permil", -3}, {"ppm micro millionth", -6}, {"nano billionth", -9}, {"pico trillionth", -12}, {"bps", -4}, {"dozen douzaine dutzend docena", 0, "12"}, {"score", 0, "20"},
     {"gross", 0, "144"}, {"fifth", 0, "1", "5"}, {"sixth", 0, "1", "6"}, {"seventh", 0, "1", "7"},
     {"eighth", 0, "1", "8"}, {"ninth", 0, "1", "9"},
 };
-
-constexpr Word kNumberWords[] = {
-    {"zero", 0}, {"one", 1}, {"two", 2}, {"three", 3}, {"four", 4}, {"five", 5}, {"six", 6}, {"seven", 7}, {"eight", 8},
-    {"nine", 9}, {"ten", 10}, {"eleven", 11}, {"twelve", 12}, {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15},
-    {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20}, {"thirty", 30},
-    {"forty", 40}, {"fifty", 50}, {"sixty", 60}, {"seventy", 70}, {"eighty", 80}, {"ninety", 90},
-};
 // clang-format on
+
+// vocabulary.txt, which says what its sections are; what is here points into it.
+struct Vocabulary {
+  std::map<std::string_view, Unit> units;
+  std::map<char32_t, std::string_view> letters;
+  std::set<std::string_view> never;
+  std::vector<std::string_view> changing;
+};
+
+// The part of a row before the next " | ", which goes from the row.
+std::string_view take_column(std::string_view& row) {
+  const std::string_view column = row.substr(0, row.find(" | "));
+  row.remove_prefix(std::min(column.size() + 3, row.size()));
+  return column;
+}
+
+void read_row(std::string_view section, std::string_view row, Vocabulary& out) {
+  if (section == "never") return each_word(row, [&](std::string_view word) { out.never.insert(word); });
+  if (section == "changing") return each_word(row, [&](std::string_view part) { out.changing.push_back(part); });
+  const std::string_view names = take_column(row);
+  if (section == "letters") {
+    const std::string_view latex = row.size() > 2 ? row.substr(1, row.size() - 2) : " ";
+    return each_word(names, [&](std::string_view code) {
+      out.letters[static_cast<char32_t>(std::stoul(std::string(code), nullptr, 16))] = latex;
+    });
+  }
+  const std::string_view dimension = take_column(row), factor = take_column(row), divisor = row.empty() ? "1" : row;
+  each_word(names, [&](std::string_view name) { out.units[name] = {name, dimension, factor, divisor}; });
+}
+
+const Vocabulary& vocabulary() {
+  static const Vocabulary made = [] {
+    Vocabulary out;
+    std::string_view text = embedded("verify/math/read/vocabulary.txt").value(), section;
+    while (!text.empty()) {
+      const std::string_view row = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(row.size() + 1, text.size()));
+      if (row.starts_with('@')) {
+        section = row.substr(1, row.find(' ') - 1);
+      } else if (!row.empty() && !row.starts_with('#')) {
+        read_row(section, row, out);
+      }
+    }
+    return out;
+  }();
+  return made;
+}
+
+const Unit* exact(std::string_view name) {
+  const auto at = vocabulary().units.find(name);
+  return at == vocabulary().units.end() ? nullptr : &at->second;
+}
 
 template <class Table>
 const Word* find(const Table& table, std::string_view word) {
   auto at = std::find_if(std::begin(table), std::end(table), [&](const Word& w) { return w.word == word; });
   return at == std::end(table) ? nullptr : &*at;
+}
+
+constexpr std::string_view kSmall[] = {"zero",     "one",     "two",     "three",     "four",     "five",    "six",
+                                       "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+                                       "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+constexpr std::string_view kTens[] = {"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+
+// The number that a single word names, or -1.
+int word_of_number(std::string_view word) {
+  if (auto at = std::ranges::find(kSmall, word); at != std::end(kSmall)) return static_cast<int>(at - kSmall);
+  auto at = std::ranges::find(kTens, word);
+  return at == std::end(kTens) ? -1 : 20 + 10 * static_cast<int>(at - kTens);
 }
 
 }  // namespace
@@ -202,19 +219,20 @@ const Command* find_command(std::string_view name) {
   return at != kCommands.end() && at->name == name ? &*at : nullptr;
 }
 
-std::string_view latex_of(char32_t code_point) {
-  if (code_point >= 0xff01 && code_point <= 0xff5e) {  // full-width forms of ASCII
+std::string_view latex_of(std::string_view text, size_t& i) {
+  const size_t begin = i;
+  const Char read = char_at(text, i);
+  i += read.length;
+  if (read.code >= 0xff01 && read.code <= 0xff5e) {  // full-width forms of ASCII
     static constexpr auto ascii = [] {
       std::array<char, 0x7f> all{};
       for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(i);
       return all;
     }();
-    return {&ascii[code_point - 0xff01 + 0x21], 1};
+    return {&ascii[read.code - 0xff01 + 0x21], 1};
   }
-  for (const Letter& letter : kLetters) {
-    if (letter.code_point == code_point) return letter.latex.empty() ? std::string_view(" ") : letter.latex;
-  }
-  return {};
+  const auto at = vocabulary().letters.find(read.code);
+  return at == vocabulary().letters.end() ? text.substr(begin, read.length) : at->second;
 }
 
 std::optional<Function> find_function(std::string_view word) {
@@ -230,8 +248,15 @@ char conjunction(std::string_view word) {
 }
 
 int number_word(std::string_view word) {
-  const Word* at = find(kNumberWords, word);
-  return at ? at->value : -1;
+  if (const int value = word_of_number(word); value >= 0) return value;
+  for (int tens = 20; tens < 100; tens += 10) {  // twentyfive, twenty-five
+    const std::string_view name = kTens[tens / 10 - 2];
+    if (!word.starts_with(name)) continue;
+    word.remove_prefix(name.size() + word.substr(name.size()).starts_with('-'));
+    const int ones = word_of_number(word);
+    return ones > 0 && ones < 10 ? tens + ones : -1;
+  }
+  return -1;
 }
 
 const Multiplier* multiplier(std::string_view word) {
@@ -241,6 +266,54 @@ const Multiplier* multiplier(std::string_view word) {
     }
   }
   return nullptr;
+}
+
+bool is_base_unit(std::string_view name) {
+  return in_words("m kg s month dollar euro yen yuan rupee forint K celsius fahrenheit A mol cd bit radian", name);
+}
+
+const Unit* find_unit(std::string_view word) {
+  if (word.empty() || word.size() > 13) return nullptr;
+  std::string name = lower_case(word);
+  if (const Unit* unit = exact(name)) {
+    // Of one-letter symbols the case counts: m s g h l are units, and so are N J W K A C V F T; "L" is usual, too.
+    bool capital = word[0] >= 'A' && word[0] <= 'Z';
+    bool wants_capital = std::string_view("njwkacvft").find(name[0]) != std::string_view::npos;
+    if (name.size() == 1 && capital != wants_capital && name != "l") return nullptr;
+    // So it does of those that begin with milli, nano or mega: Mm, Ns and mW are other units.
+    bool mega = in_words("mw mhz", name), small = in_words("mm mg ml ms ma nm ns", name);
+    bool shouted = in_words("MM MG ML", word);
+    return (mega && !capital) || (small && capital && !shouted) ? nullptr : unit;
+  }
+  for (std::string_view plural : {std::string_view("es"), std::string_view("s")}) {
+    if (name.size() <= plural.size() + 1 || !name.ends_with(plural)) continue;
+    std::string_view singular = std::string_view(name).substr(0, name.size() - plural.size());
+    if (const Unit* unit = exact(singular); unit && singular.size() > 1) return unit;
+  }
+  return name == "centuries" ? exact("century") : nullptr;
+}
+
+bool never_unit(std::string_view word) {
+  if (vocabulary().never.contains(word) || number_word(word) >= 0) return true;
+  for (std::string_view part : {"illion", "illiard", "ilion", "iliard"}) {  // of any language
+    if (word.find(part) != std::string_view::npos) return true;
+  }
+  bool tuple = word.ends_with("uple") && word != "couple";  // quadruple; fivefold, two-fold
+  if (tuple || word.ends_with("fold")) return true;
+  if (static_cast<unsigned char>(word[0]) < 0x80) return false;
+  // "different", "ways": of their characters one could deny or square
+  std::string rest(word);
+  for (std::string_view part : {"\u4e0d\u540c\u7684", "\u4e0d\u540c", "\u65b9\u6cd5", "\u65b9\u5f0f", "\u65b9\u6848"}) {
+    if (size_t at = rest.find(part); at != std::string::npos) rest.erase(at, part.size());
+  }
+  if (rest.empty()) return false;
+  word = rest;
+  constexpr size_t kLongest = 24;  // bytes: a word, not a sentence
+  constexpr std::string_view kThousand =
+      "\u5343";  // changes a number, except in kilometre, kilogram: units of the table
+  if (word.size() > kLongest || word.find(kThousand) != std::string_view::npos) return true;
+  return std::ranges::any_of(vocabulary().changing,
+                             [&](std::string_view part) { return word.find(part) != std::string_view::npos; });
 }
 
 }  // namespace ucas::math

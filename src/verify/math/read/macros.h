@@ -52,8 +52,9 @@ struct Command {
 // nullptr: unknown.
 const Command* find_command(std::string_view name);
 
-// LaTeX that stands for a code point beyond ASCII ("\\pi " of U+03C0), empty if it has no such meaning.
-std::string_view latex_of(char32_t code_point);
+// LaTeX that stands for the character beyond ASCII at text[i] ("\\pi " of U+03C0), itself if it has no such meaning;
+// moves i behind it.
+std::string_view latex_of(std::string_view text, size_t& i);
 
 // sin, arctan, sqrt, lcm ... written without a backslash.
 std::optional<Function> find_function(std::string_view word);

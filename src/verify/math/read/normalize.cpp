@@ -29,13 +29,6 @@ constexpr Rename kCommandNames[] = {
     {"rbrace", "\\}"},
 };
 
-constexpr Rename kSymbols[] = {
-    {"\xe2\x88\x92", "-"},     {"\xe2\x80\x93", "-"},        {"\xc2\xb0", "^\\circ"},   {"\xc2\xa0", " "},
-    {"\xe2\x80\x89", " "},     {"\xe2\x80\xaf", " "},        {"\xc3\x97", "\\times "},  {"\xc2\xb7", "\\cdot "},
-    {"\xcf\x80", "\\pi "},     {"\xe2\x88\x9e", "\\infty "}, {"\xe2\x89\xa4", "\\le "}, {"\xe2\x89\xa5", "\\ge "},
-    {"\xe2\x89\xa0", "\\ne "}, {"\xce\xb8", "\\theta "},     {"\xce\xb1", "\\alpha "},  {"\xce\xb2", "\\beta "},
-};
-
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
 
 // Position of the brace that closes the one at `open`, or npos.
@@ -194,26 +187,42 @@ std::string normalize(std::string_view answer) {
       i += 3;
       continue;
     }
-    bool replaced = false;
     if (beyond_ascii(text[i])) {
-      for (const Rename& symbol : kSymbols) {
-        if (text.compare(i, symbol.from.size(), symbol.from) != 0) continue;
-        out += symbol.to;
-        i += symbol.from.size();
-        replaced = true;
-        break;
-      }
+      out += latex_of(text, i);
+      continue;
     }
-    if (!replaced) {
-      out.push_back(text[i] == '~' ? ' ' : text[i]);
-      ++i;
-    }
+    out.push_back(text[i] == '~' ? ' ' : text[i]);
+    ++i;
   }
   out = collapse_spaces(out);
   std::string_view whole = out;
   for (int layer = 0; layer < 4 && unwrap(whole, "\\text{"); ++layer) {
   }
   return std::string(whole);
+}
+
+std::string take_number(std::string_view text, std::string_view& rest) {
+  rest = text = trim(text);
+  bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text = trim(text.substr(1));
+  size_t i = run_of(text, is_digit), whole = i;
+  std::string digits(text.substr(0, i));
+  auto group = [&] { return text.substr(i).starts_with(',') && run_of(text.substr(i + 1), is_digit) == 3; };
+  while (whole >= 1 && whole <= 3 && text[0] != '0' && group()) {
+    digits += text.substr(i + 1, 3);
+    i += 4;
+  }
+  std::string decimals;
+  if (text.substr(i).starts_with('.')) {
+    decimals = text.substr(i + 1, run_of(text.substr(i + 1), is_digit));
+    i += 1 + decimals.size();
+  }
+  if (digits.empty() && decimals.empty()) return {};
+  rest = text.substr(i);
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  decimals.resize(decimals.find_last_not_of('0') + 1);
+  bool zero = digits.empty() && decimals.empty();
+  return str(negative && !zero ? "-" : "", digits, ".", decimals);
 }
 
 std::string text_key(std::string_view text) {
@@ -250,17 +259,6 @@ std::string text_key(std::string_view text) {
       bool drop = dropped.back();
       dropped.pop_back();
       if (drop) continue;
-    } else if (key.ends_with("\\frac") || key.ends_with("\\sqrt")) {
-      // \frac12 and \sqrt2 take single characters.
-      if (is_digit(c)) {
-        key += str("{", c, "}");
-        if (key.size() >= 8 && key.compare(key.size() - 8, 5, "\\frac") == 0 && i + 1 < text.size() &&
-            is_digit(text[i + 1])) {
-          key += str("{", text[++i], "}");
-        }
-        words = false;
-        continue;
-      }
     }
     words = words && (is_letter(c) || c == '-' || c == '\'' || c == '.' || beyond_ascii(c));
     key.push_back(c);

@@ -13,24 +13,20 @@ namespace {
 constexpr std::string_view kClauseWords = "where for if when with such given while as";
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
 constexpr std::string_view kAdverbs =
-    "only thus so hence therefore then about approximately roughly exactly around nearly approx circa ca environ "
+    "only precisely thus so hence therefore then about approximately roughly exactly around nearly approx circa ca "
+    "environ "
     "etwa";
 constexpr std::string_view kIntroduction =
     "the answer answers solution solutions set final value correct result our required my there";
 // Behind "the" and in front of a verb: the ratio is 3:4.
 constexpr std::string_view kQuantities = "ratio number total sum area volume length probability range perimeter";
-// The same in other languages, whole.
-constexpr std::string_view kFrames[] = {"il y a",
-                                        "la r\u00e9ponse est",
-                                        "le r\u00e9sultat est",
-                                        "le nombre est",
-                                        "le nombre total est",
-                                        "die antwort ist",
-                                        "das ergebnis ist",
-                                        "es gibt",
-                                        "la respuesta es",
-                                        "el resultado es",
-                                        "a v\u00e1lasz"};
+// Whole phrases of the same, also in other languages.
+// clang-format off
+constexpr std::string_view kFrames[] = {
+    "a total of", "in total", "il y a", "la r\u00e9ponse est", "le r\u00e9sultat est", "le nombre est",
+    "le nombre total est", "die antwort ist", "das ergebnis ist", "es gibt", "la respuesta es", "el resultado es",
+    "a v\u00e1lasz"};
+// clang-format on
 // In front of a number in Chinese: in all, there are, the answer is.
 constexpr std::string_view kChineseFrames =
     "\u5171 \u5171\u6709 \u4e00\u5171 \u4e00\u5171\u6709 \u603b\u5171 \u603b\u5171\u6709 \u5171\u8ba1 "
@@ -517,14 +513,17 @@ NodeId Parser::words_value(std::string_view key) {
     if (in_words(phrase.keys, key)) return constant(phrase.constant);
   }
   if (says_infinite(key)) return constant(Constant::infinity);
-  if (key == "negativeinfinity" || key == "minusinfinity") {
-    return make(Kind::negate, {constant(Constant::infinity)});
+  if (key.starts_with("minus") || key.starts_with("negative")) {
+    NodeId positive = words_value(key.substr(key[0] == 'm' ? 5 : 8));
+    return positive == kNoNode ? kNoNode : make(Kind::negate, {positive});
+  }
+  for (size_t cut = 3; cut < key.size(); ++cut) {  // seven dozen, two million
+    const Multiplier* by = number_word(key.substr(0, cut)) > 0 ? multiplier(key.substr(cut)) : nullptr;
+    if (by == nullptr || by->power < 0 || by->over != "1") continue;
+    NodeId count = number(str(number_word(key.substr(0, cut))), {by->power, -1, 0});
+    return by->power > 0 ? count : make(Kind::product, {count, number(by->times)});
   }
   int value = number_word(key);
-  for (size_t cut = 5; value < 0 && cut <= 7 && cut < key.size(); ++cut) {  // twentyfive
-    int tens = number_word(key.substr(0, cut)), ones = number_word(key.substr(cut));
-    if (tens >= 20 && ones >= 1 && ones <= 9) value = tens + ones;
-  }
   if (value < 0) return kNoNode;
   note("a number in words");
   return number(str(value));
@@ -532,7 +531,11 @@ NodeId Parser::words_value(std::string_view key) {
 
 NodeId Parser::ratio() {
   NodeId first = set();
-  if (first == kNoNode || (!is_symbol(':') && !is_word("to")) || set_bar_) return first;
+  if (first == kNoNode || (!is_symbol(':') && !is_word("to")) || set_bar_) {
+    if (first == kNoNode || kind(first) != Kind::ratio || tree_[first].child_count != 1) return first;
+    std::string half(tree_.text(first));  // 3 pm is 3:00 pm
+    return make(Kind::ratio, 0, std::vector{tree_.child(first, 0), number("00")}, half, 1);
+  }
   std::vector<NodeId> parts{first};
   while (is_symbol(':') || is_word("to")) {  // 3 : 4, 3 to 4
     advance();

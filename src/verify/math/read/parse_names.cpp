@@ -9,6 +9,8 @@ namespace ucas::math {
 
 namespace {
 
+constexpr std::string_view kShortNames = "tg sh ch th cth";  // of functions; plain letters of a formula are a product
+
 int digit_value(char c) { return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; }
 
 }  // namespace
@@ -171,7 +173,8 @@ NodeId Parser::stuck_function() {
   std::string_view run = token.text;
   for (size_t length = std::min<size_t>(6, run.size() - 1); length >= 2; --length) {
     auto function = find_function(run.substr(0, length));
-    bool product = run.substr(0, length) == "tg" && token.style == Style::math;
+    std::string_view name = run.substr(0, length);  // that, ship
+    bool product = in_words(kShortNames, name) && (token.style == Style::math || name != "tg");
     if (!function || product || run.size() - length > 2 || *function == Function::real_part ||
         *function == Function::imaginary_part || *function == Function::max || *function == Function::min) {
       continue;
@@ -203,7 +206,7 @@ bool Parser::stands_alone() const {
 NodeId Parser::named_run() {
   const Token& token = current();
   std::string_view run = token.text;
-  bool product = run == "tg" && token.style == Style::math;
+  bool product = in_words(kShortNames, run) && token.style == Style::math;
   if (auto function = find_function(run); function && !product) {
     advance();
     return function_call(*function);
@@ -248,14 +251,22 @@ NodeId Parser::set_of_numbers(char letter) {
   return symbol(name);
 }
 
-// C_{10}^{3} and C^3_{10}, the binomial of two numerals behind the letter; kNoNode without failing for other indices,
-// of which C_2^2 is one: the square of a constant.
-NodeId Parser::combination() {
-  bool call = is_symbol('(') && peek(1).kind == TokenKind::number && is_symbol(',', 2) &&
-              peek(3).kind == TokenKind::number && is_symbol(')', 4);
-  if (call && peek(1).text.find('.') == kNone && peek(1).text.size() >= peek(3).text.size()) {  // C(10, 3)
-    return function_call(Function::binomial);
+NodeId Parser::chosen(NodeId from, NodeId taken, bool ordered) {
+  NodeId call = make(Kind::call, {from, taken}, Function::binomial);
+  return ordered ? make(Kind::product, {call, make(Kind::call, {taken}, Function::factorial)}) : call;
+}
+
+// C_{10}^{3}, C^3_{10} and C^{10}_3, P_8^3 and A_8^3, C(10, 3) and P(8, 3): of two numerals behind the letter, which
+// has been read; kNoNode without failing for other indices, of which C_2^2 is one: the square of a constant.
+NodeId Parser::combination(char letter) {
+  auto whole = [&](size_t k) { return peek(k).kind == TokenKind::number && peek(k).text.find('.') == kNone; };
+  if (letter != 'A' && is_symbol('(') && whole(1) && is_symbol(',', 2) && whole(3) && is_symbol(')', 4) &&
+      std::pair(peek(1).text.size(), peek(1).text) >= std::pair(peek(3).text.size(), peek(3).text)) {
+    NodeId from = number(peek(1).text), taken = number(peek(3).text);
+    advance(5);
+    return chosen(from, taken, letter == 'P');
   }
+  bool above_first = is_symbol('^');
   int values[2] = {-1, -1};  // below, above
   size_t i = 0;
   for (int k = 0; k < 2; ++k) {
@@ -271,11 +282,11 @@ NodeId Parser::combination() {
     i += brace ? 4 : 2;
   }
   auto [n, k] = values;
+  if (above_first && k > n && k > 2) std::swap(n, k);
   if (n < 2 || k > n || (n == 2 && k == 2)) return kNoNode;
   advance(i);
-  note("C with two numerals read as a binomial");
-  NodeId from = number(str(n)), taken = number(str(k));
-  return make(Kind::call, {from, taken}, Function::binomial);
+  note("a letter with two numerals read as a number of choices");
+  return chosen(number(str(n)), number(str(k)), letter != 'C');
 }
 
 // {}^{10}C_3, {}_{10}C_3 and {}^{10}P_3, of which the order counts.
@@ -285,9 +296,7 @@ NodeId Parser::scripted_combination() {
   bool ordered = is_word("P");
   if (from == kNoNode || !(ordered || is_word("C")) || !is_symbol('_', 1)) return fail("an exponent without a base");
   advance(2);
-  NodeId taken = argument(false);
-  NodeId chosen = make(Kind::call, {from, taken}, Function::binomial);
-  return ordered ? make(Kind::product, {chosen, make(Kind::call, {taken}, Function::factorial)}) : chosen;
+  return chosen(from, argument(false), ordered);
 }
 
 // One letter of a run of variables.
@@ -305,8 +314,8 @@ NodeId Parser::letter_atom() {
   if (style == Style::blackboard) {
     if (NodeId set = set_of_numbers(letter); set != kNoNode || failed_) return set;
   }
-  if (letter == 'C') {
-    if (NodeId binomial = combination(); binomial != kNoNode || failed_) return binomial;
+  if (letter == 'C' || letter == 'P' || letter == 'A') {
+    if (NodeId choices = combination(letter); choices != kNoNode || failed_) return choices;
   }
   if (style != Style::bold && !is_symbol('_') && !is_symbol('\'')) {
     if (letter == 'e') return constant(Constant::e);
@@ -328,6 +337,11 @@ NodeId Parser::segment(NodeId above) {
 }
 
 NodeId Parser::word_atom() {
+  if (is_word("nPr") && is_symbol('(', 1)) {
+    advance();
+    NodeId ordered = combination('P');
+    return ordered != kNoNode ? ordered : fail("a number of choices out of what");
+  }
   if (!current().grouped && current().text.size() > 1) {
     if (NodeId name = named_run(); name != kNoNode || failed_) return name;
     current().grouped = true;  // letters, one by one

@@ -12,6 +12,10 @@ NodeId Parser::sum() {
   bool first = true;
   while (!failed_) {
     char sign = '+';
+    if (first && peek(1).kind == TokenKind::number && (is_word("minus") || is_word("negative"))) {
+      sign = '-';
+      advance();
+    }
     if (first || is_symbol('+') || is_symbol('-') || is_symbol('P') || is_symbol('M')) {
       // Signs one after another: - - x.
       while (is_symbol('+') || is_symbol('-') || is_symbol('P') || is_symbol('M')) {
@@ -240,14 +244,14 @@ bool Parser::TermReader::is_variable(const Token& token) const {
   return token.grouped || (letter && !numeric() && p.kind(factors.back()) != Kind::degree);
 }
 
-// 10C3, 10 C 3.
+// 10C3, 8 P 3, 10 nCr 3.
 Parser::TermReader::Step Parser::TermReader::combination(const Token& token) {
   const Token& next = p.peek(1);
   bool whole = next.kind == TokenKind::number && next.exponent == 0 && next.text.find('.') == std::string_view::npos;
-  if (!literal || token.text != "C" || !whole) return Step::other;
+  if (!literal || !in_words("C P nCr nPr", token.text) || !whole) return Step::other;
+  bool ordered = token.text.find('P') != kNone;
   p.advance();
-  NodeId taken = p.number_atom();
-  return replace(p.make(Kind::call, {factors[0], taken}, Function::binomial));
+  return replace(p.chosen(factors[0], p.number_atom(), ordered));
 }
 
 // 2.5 million, 3 dozen, 3 tenths, \frac12 million.
@@ -330,7 +334,7 @@ Parser::TermReader::Step Parser::TermReader::word() {
   if (word == "choose" && p.starts_factor(p.peek(1))) {
     p.advance();
     NodeId left = product(), right = p.factor();
-    return replace(p.make(Kind::call, {left, right}, Function::binomial));
+    return replace(p.chosen(left, right, false));
   }
   if (token.kind == TokenKind::word) {
     if (combination(token) == Step::taken || number_word(token) == Step::taken) return Step::taken;
@@ -530,14 +534,25 @@ NodeId Parser::atom() {
   }
 }
 
+// How many decimals go on in 0.333... and 0.142142142...: those that end with one block three times.
+static int32_t repeated(std::string_view decimals) {
+  for (size_t block = 1; 3 * block <= decimals.size(); ++block) {
+    std::string_view tail = decimals.substr(decimals.size() - 3 * block);
+    if (tail.substr(block) == tail.substr(0, 2 * block)) return static_cast<int32_t>(block);
+  }
+  return 0;
+}
+
 NodeId Parser::number_atom() {
   Token token = current();
   if (token.kind != TokenKind::number) return fail("a number is missing");
   advance();
   if (token.grouped) note("thousands separators taken out");
+  if (is_command(Meaning::dots) && token.text.find('.') != kNone) {  // 0.333...
+    advance();
+    if (token.repeat == 0) token.repeat = repeated(token.text.substr(token.text.find('.') + 1));
+  }
   NodeId node = number(token.text, {token.exponent, -1, token.repeat});
-  // 0.333... and 15th.
-  if (is_command(Meaning::dots) && token.text.find('.') != std::string_view::npos) advance();
   if (peek().kind == TokenKind::word && !peek().space_before) {
     std::string_view tail = peek().text;
     if (tail == "th" || tail == "st" || tail == "nd" || tail == "rd") {

@@ -218,7 +218,8 @@ const Unit* Parser::UnitReader::known(const Name& name) const {
 // 7 apples: a word that cannot be anything but what is counted.
 bool Parser::UnitReader::counts_as_word(const Name& name) const {
   if (never_unit(name.low) || find_function(name.text) || name.low.size() < 2) return false;
-  if (!any && name.low.size() > 4 && name.low.ends_with("ed") && p.at_stop(1)) return false;  // 7 halved
+  bool participle = !any && name.low.size() > 4 && name.low.ends_with("ed");  // 7 halved; 7 apples short
+  if (p.at_stop(1) && (participle || in_words("short down under over many few tops extra", name.low))) return false;
   bool long_enough = numeric && name.low.size() >= 4 && !p.starts_factor(p.peek());
   return name.textual || is_foreign(name.text) || long_enough;
 }
@@ -258,6 +259,7 @@ void Parser::UnitReader::take(const Name& name, const Unit* unit) {
   pending = 1;
   any = true;
   if (unit == nullptr) {
+    if (exponent != sign * pending && singular(name.low) != "unit") return void(p.fail("a power of what is counted"));
     words = true;
     dimension.add(singular(name.text), exponent);
     return;

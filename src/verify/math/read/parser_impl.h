@@ -84,7 +84,8 @@ class Parser {
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();
-  NodeId combination();
+  NodeId combination(char letter);
+  NodeId chosen(NodeId from, NodeId taken, bool ordered);
   NodeId scripted_combination();
   NodeId set_of_numbers(char letter);
   NodeId symbol_named(std::string name);
@@ -118,7 +119,7 @@ class Parser {
   bool cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths);
   NodeId modulus(NodeId left);
 
-  // parse_brackets.cpp
+  // parse_commands.cpp
   NodeId bracket(char open);
   NodeId close_bracket(char open, char close, Items& items);
   NodeId bars(char kind);
