@@ -96,7 +96,7 @@ TEST(head_stats, the_likeliest_tokens_of_a_whole_vocabulary_say_what_the_confide
       at::Tensor h = normal({6, 8}, 20).set_requires_grad(true), w = normal({33, 8}, 21).set_requires_grad(true);
       const HeadStats stats =
           make_head({w, w})->stats(h, {0, 5, 9, 32, 1, 2}, 0.7, testing::mean_of_likeliest(likely ? 33 : 0));
-      EXPECT_EQ(stats.signals.size(), likely ? 1 : 0);
+      EXPECT_EQ(stats.signals.empty(), !likely);
       (likely ? stats.signals[0] : -stats.confidence).sum().backward();
       gradients.push_back(h.grad());
     }

@@ -96,10 +96,8 @@ std::vector<TokenQuantity> token_quantities(const StepData& data) {
   signal("H", "entropy of the distribution", "", finite(b.entropy));
   signal("C_t", "confidence of the distribution", "Eq. 5", finite(b.confidence));
   signal("l", "raw logit", "Eq. 5", finite(b.logit));
-  if (!b.signal("ref_logprob").empty())
-    signal("p_ref", "probability, reference policy", "", exponential(b.signal("ref_logprob"), {}));
-  if (!b.signal("teacher_logprob").empty())
-    signal("p_T", "probability, teacher", "", exponential(b.signal("teacher_logprob"), {}));
+  signal("p_ref", "probability, reference policy", "", exponential(b.signal("ref_logprob"), {}));
+  signal("p_T", "probability, teacher", "", exponential(b.signal("teacher_logprob"), {}));
   const std::vector<float>& sampler = b.sampler_logprob();
   if (sampler.size() == b.old_logprob.size() && sampler != b.old_logprob) {
     signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, sampler));
