@@ -59,6 +59,12 @@ CASES = {
     "gemma3 linear, untied": dict(model_type="gemma3_text", head_dim=40, sliding_window=33, query_pre_attn_scalar=24,
                                   layers=["sliding_attention"] * 3 + ["full_attention"],
                                   rope=dict(rope_type="linear", factor=8.0), rope_theta=1e6),
+    "smollm3": dict(model_type="smollm3", no_rope_layers=[1, 1, 0, 1], tie_word_embeddings=True, rope_theta=2e6),
+    "granite": dict(model_type="granite", embedding_multiplier=12.0, attention_multiplier=0.1, residual_multiplier=0.22,
+                    logits_scaling=0.5, tie_word_embeddings=True),
+    "olmo2": dict(model_type="olmo2", rope_theta=5e5),
+    "olmo3 yarn, window of 100": dict(model_type="olmo3", sliding_window=100, rope=YARN,
+                                      layers=["sliding_attention"] * 3 + ["full_attention"]),
     "mistral yarn, window of 300": dict(model_type="mistral", sliding_window=300, rope=YARN),
 }
 TOOLS = os.path.dirname(os.path.abspath(__file__))

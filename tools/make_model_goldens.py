@@ -21,10 +21,13 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import (CONFIG_MAPPING, Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM,
-                          MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers import (CONFIG_MAPPING, Gemma3Config, Gemma3ForCausalLM, Gemma3ForConditionalGeneration, Gemma3TextConfig, GraniteConfig, GraniteForCausalLM, LlamaConfig,
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Olmo3Config,
+                          Olmo3ForCausalLM, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, SmolLM3Config,
+                          SmolLM3ForCausalLM)
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding   # that of every other family here
+from transformers.models.olmo3.modeling_olmo3 import Olmo3RotaryEmbedding
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "model"
 BASE = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
@@ -32,7 +35,10 @@ BASE = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_
             tie_word_embeddings=True, bos_token_id=None, eos_token_id=3, pad_token_id=0)
 FAMILIES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM),
             "llama": (LlamaConfig, LlamaForCausalLM), "mistral": (MistralConfig, MistralForCausalLM),
-            "gemma3_text": (Gemma3TextConfig, Gemma3ForCausalLM)}
+            "gemma3_text": (Gemma3TextConfig, Gemma3ForCausalLM), "smollm3": (SmolLM3Config, SmolLM3ForCausalLM),
+            "granite": (GraniteConfig, GraniteForCausalLM), "olmo2": (Olmo2Config, Olmo2ForCausalLM),
+            "olmo3": (Olmo3Config, Olmo3ForCausalLM), "gemma3": (Gemma3Config, Gemma3ForConditionalGeneration),
+            "qwen2_5_vl": (Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration)}
 SMALL = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24)
 
 
@@ -98,6 +104,43 @@ CASES |= {
                                             final_logit_softcapping=None, torch_dtype="bfloat16",
                                             transformers_version="4.50.0.dev0")),
 }
+GRANITE = dict(SMALL, family="granite", embedding_multiplier=3.5, attention_multiplier=0.2, residual_multiplier=0.4, logits_scaling=0.7)
+CASES |= {
+    "smollm3": dict(SMALL, family="smollm3", gradients=True, greedy=12, pad_token_id=None, num_hidden_layers=3, no_rope_layers=[1, 0, 1]),
+    # Spelt as HuggingFaceTB/SmolLM3-3B publishes it.
+    "smollm3_published": dict(BASE | SMALL, family="smollm3", greedy=12, dtype=torch.bfloat16, no_rope_layer_interval=2, published=dict(
+        rope_theta=10000.0, rope_scaling=None, use_sliding_window=False, sliding_window=None, max_window_layers=28,
+        no_rope_layer_interval=2, no_rope_layers=[1, 0], pretraining_tp=2, attention_bias=False, mlp_bias=False,
+        layer_types=["full_attention"] * 2, torch_dtype="bfloat16", transformers_version="4.54.0.dev0")),
+    "granite": dict(GRANITE, gradients=True, greedy=12, pad_token_id=None, num_hidden_layers=3),
+    # Spelt as ibm-granite/granite-3.3-2b-instruct publishes it.
+    "granite_published": dict(GRANITE, greedy=12, dtype=torch.bfloat16, tie_word_embeddings=False, published=dict(
+        rope_theta=10000.0, rope_scaling=None, attention_bias=False, mlp_bias=False, attention_dropout=0.1, torch_dtype="bfloat16",
+        transformers_version="4.49.0")),
+    "olmo2": dict(family="olmo2", gradients=True, greedy=12, pad_token_id=None, num_hidden_layers=3, rms_norm_eps=1e-5),
+    "olmo2_published": dict(SMALL, family="olmo2", greedy=12, dtype=torch.bfloat16, tie_word_embeddings=False, published=dict(
+        rope_theta=10000.0, rope_scaling=None, attention_bias=False, torch_dtype="bfloat16", transformers_version="4.47.0")),
+    "olmo3": dict(family="olmo3", gradients=True, greedy=16, pad_token_id=None, num_hidden_layers=4, length=40, sliding_window=6,
+                  rope_parameters=dict(full_attention=dict(rope_type="yarn", factor=4.0, rope_theta=10000.0,
+                                                           original_max_position_embeddings=32, attention_factor=1.2),
+                                       sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+    # Spelt as allenai/Olmo-3-1025-7B publishes it.
+    "olmo3_published": dict(SMALL, family="olmo3", greedy=12, dtype=torch.bfloat16, length=40, sliding_window=6, published=dict(
+        rope_theta=10000.0, rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=64, beta_fast=32.0,
+                                              beta_slow=1.0, attention_factor=1.2079441541679836), sliding_window=6,
+        layer_types=["sliding_attention", "full_attention"], torch_dtype="bfloat16", transformers_version="4.57.0"),
+        layer_types=["sliding_attention", "full_attention"]),
+}
+# The text model of checkpoints with an image model, by the text alone.
+EYES = dict(hidden_size=8, intermediate_size=8, patch_size=14)
+CASES |= {
+    "gemma3_inside": dict(SMALL, **(GEMMA3 | dict(family="gemma3")), gradients=True, greedy=12, pad_token_id=None,
+                          layer_types=["sliding_attention", "full_attention"], inside=dict(
+        mm_tokens_per_image=4, vision_config=dict(EYES, num_hidden_layers=1, num_attention_heads=1, image_size=28))),
+    "qwen2_5_vl_inside": dict(SMALL, family="qwen2_5_vl", greedy=12, dtype=torch.bfloat16, inside=dict(
+        vision_config=dict(EYES, depth=1, num_heads=1, out_hidden_size=16, fullatt_block_indexes=[0])),
+        **rope("default", mrope_section=[1, 1, 2])),
+}
 # Adapters of the checkpoints above: what becomes LoraConfig, and the base.
 ADAPTERS = {
     "lora_qv": dict(base="gqa_tied", r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"]),
@@ -110,6 +153,9 @@ ADAPTERS = {
                       ensure_weight_tying=True),
     "lora_gemma3": dict(base="gemma3", r=3, lora_alpha=7, target_modules=["q_proj", "o_proj", "down_proj"],
                         modules_to_save=["pre_feedforward_layernorm"]),
+    "lora_granite": dict(base="granite", r=3, lora_alpha=7, target_modules="all-linear"),
+    "lora_olmo2": dict(base="olmo2", r=3, lora_alpha=7, target_modules=["q_proj", "o_proj", "down_proj"],
+                       modules_to_save=["post_feedforward_layernorm", "k_norm"]),
     "lora_one": dict(base="qwen3", r=5, lora_alpha=3, target_modules=["layers.1.self_attn.k_proj", "gate_proj"]),
 }
 # config.json of models as they publish it, less what decides nothing here, and of each family with what it must have.
@@ -194,6 +240,50 @@ PUBLISHED = {
     "some of Qwen3's layers slide": dict(
         LEAST, model_type="qwen3", use_sliding_window=True,
         layer_types=["full_attention", "sliding_attention", "full_attention"]),
+    "SmolLM3-3B": dict(
+        model_type="smollm3", architectures=["SmolLM3ForCausalLM"], attention_bias=False, bos_token_id=None, eos_token_id=128012,
+        hidden_size=2048, intermediate_size=11008, max_position_embeddings=65536, max_window_layers=28, mlp_bias=False,
+        no_rope_layer_interval=4, no_rope_layers=[1, 1, 1, 0] * 9, num_attention_heads=16, num_hidden_layers=36,
+        num_key_value_heads=4, pad_token_id=128004, pretraining_tp=2, rms_norm_eps=1e-6, rope_scaling=None, rope_theta=5000000.0,
+        sliding_window=None, layer_types=["full_attention"] * 36, torch_dtype="bfloat16", use_sliding_window=False, vocab_size=128256),
+    "granite-3.3-2b": dict(
+        model_type="granite", architectures=["GraniteForCausalLM"], attention_bias=False, attention_multiplier=0.015625,
+        bos_token_id=0, embedding_multiplier=12.0, eos_token_id=0, hidden_size=2048, intermediate_size=8192, logits_scaling=8.0,
+        max_position_embeddings=131072, mlp_bias=False, num_attention_heads=32, num_hidden_layers=40, num_key_value_heads=8,
+        pad_token_id=0, residual_multiplier=0.22, rms_norm_eps=1e-5, rope_scaling=None, rope_theta=10000000.0,
+        tie_word_embeddings=True, torch_dtype="bfloat16", vocab_size=49159),
+    "OLMo-2-0425-1B": dict(
+        model_type="olmo2", architectures=["Olmo2ForCausalLM"], attention_bias=False, eos_token_id=100257, hidden_size=2048,
+        intermediate_size=8192, max_position_embeddings=4096, num_attention_heads=16, num_hidden_layers=16, num_key_value_heads=16,
+        pad_token_id=100277, rms_norm_eps=1e-6, rope_scaling=None, rope_theta=500000, tie_word_embeddings=False,
+        torch_dtype="bfloat16", vocab_size=100352),
+    "Olmo-3-1025-7B": dict(
+        model_type="olmo3", architectures=["Olmo3ForCausalLM"], attention_bias=False, eos_token_id=100257, hidden_size=4096,
+        intermediate_size=11008, max_position_embeddings=65536, num_attention_heads=32, num_hidden_layers=32, num_key_value_heads=32,
+        pad_token_id=100277, rms_norm_eps=1e-6, rope_theta=500000, sliding_window=4096, tie_word_embeddings=False,
+        layer_types=(["sliding_attention"] * 3 + ["full_attention"]) * 8, torch_dtype="bfloat16", vocab_size=100278,
+        rope_scaling=dict(attention_factor=1.2079441541679836, beta_fast=32.0, beta_slow=1.0, factor=8.0,
+                          original_max_position_embeddings=8192, rope_type="yarn")),
+    "layers of SmolLM3 without rotation slide": dict(LEAST, model_type="smollm3", use_sliding_window=True, sliding_window=128,
+                                                     no_rope_layers=[0, 1, 0]),
+    "no more than needed: smollm3": dict(LEAST | dict(num_hidden_layers=5), model_type="smollm3"),
+    "no more than needed: granite": dict(LEAST, model_type="granite"),
+    "no more than needed: olmo2": dict(LEAST, model_type="olmo2"),
+    "no more than needed: olmo3": dict(LEAST | dict(num_hidden_layers=5), model_type="olmo3"),
+    "gemma-3-4b-it": dict(
+        model_type="gemma3", architectures=["Gemma3ForConditionalGeneration"], boi_token_index=255999, eoi_token_index=256000,
+        eos_token_id=[1, 106], image_token_index=262144, mm_tokens_per_image=256, torch_dtype="bfloat16",
+        text_config=dict(hidden_size=2560, intermediate_size=10240, model_type="gemma3_text", num_hidden_layers=34,
+                         rope_scaling=dict(factor=8.0, rope_type="linear"), sliding_window=1024),
+        vision_config=dict(hidden_size=1152, image_size=896, intermediate_size=4304, model_type="siglip_vision_model",
+                           num_attention_heads=16, num_hidden_layers=27, patch_size=14, vision_use_head=False)),
+    "Qwen2.5-VL-3B-Instruct": dict(
+        model_type="qwen2_5_vl", architectures=["Qwen2_5_VLForConditionalGeneration"], attention_dropout=0.0, bos_token_id=151643,
+        eos_token_id=151645, hidden_act="silu", hidden_size=2048, image_token_id=151655, intermediate_size=11008,
+        max_position_embeddings=128000, max_window_layers=70, num_attention_heads=16, num_hidden_layers=36, num_key_value_heads=2,
+        rms_norm_eps=1e-6, rope_scaling=dict(type="mrope", mrope_section=[16, 24, 24]), rope_theta=1000000.0, sliding_window=32768,
+        tie_word_embeddings=True, torch_dtype="bfloat16", use_sliding_window=False, vocab_size=151936,
+        vision_config=dict(depth=32, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=2048, patch_size=14)),
     "no more than needed: qwen2": dict(LEAST, model_type="qwen2"),
     "no more than needed: qwen3": dict(LEAST, model_type="qwen3"),
     "no more than needed: llama": dict(LEAST, model_type="llama"),
@@ -213,16 +303,17 @@ def respell(path, published):
 
 
 def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=None, gradients=False, greedy=0,
-         published=None, **changes):
+         published=None, inside=None, **changes):
     torch.manual_seed(sum(map(ord, name)))
     make_config, make_model = FAMILIES[family]
     config = make_config(**{**{k: v for k, v in BASE.items() if k != "rope_theta" or "rope_parameters" not in changes},
-                            **changes})
+                            **changes} if inside is None else dict(text_config={**BASE, **changes}, **inside))
+    vocabulary = config.vocab_size if inside is None else config.text_config.vocab_size
     model = make_model(config)
     with torch.no_grad():
         for key, parameter in model.named_parameters():   # large enough that every part of the model matters
             scale = 0.3 if parameter.dim() == 1 else 1.5 / parameter.shape[-1] ** 0.5
-            if family == "gemma3_text" and "embed" in key:   # else the next token would always be the last one again
+            if family in ("gemma3", "gemma3_text") and "embed" in key:   # else the next token would always be the last one again
                 scale *= 0.3
             parameter.add_(torch.randn_like(parameter) * scale)
     directory = ROOT / name
@@ -232,7 +323,7 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
     if published:
         respell(directory / "config.json", published)
     model = make_model.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager").eval()
-    ids = torch.randint(0, config.vocab_size, (1, length))
+    ids = torch.randint(0, vocabulary, (1, length))
     logits = model(ids).logits[0]
     expected = {"logits": logits[-(last or length):].detach().contiguous()}
     if gradients:
@@ -240,7 +331,8 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
         loss = -torch.log_softmax(logits[:-1], -1).gather(1, target[:, None]).mean()
         loss.backward()
         for key, parameter in model.named_parameters():
-            expected["grad." + key] = parameter.grad.contiguous()
+            if parameter.grad is not None:   # of an image model none
+                expected["grad." + key.replace("language_model.", "")] = parameter.grad.contiguous()
     save_file(expected, directory / "expected.safetensors")
     found = {"ids": ids[0].tolist()}
     if greedy:   # with a cache, from the first ids on
@@ -306,22 +398,35 @@ def make_bf16(names):
 def understood(published):
     """What transformers makes of a config.json."""
     config = CONFIG_MAPPING[published["model_type"]].from_dict(json.loads(json.dumps(published)))
+    eos = config.eos_token_id if "text_config" in published else None
+    tied, config = config.tie_word_embeddings, config.get_text_config()
     layers = config.num_hidden_layers
     window = getattr(config, "sliding_window", None) or 0
     kinds = ["sliding_attention"] * layers if config.model_type == "mistral" else getattr(config, "layer_types", None)
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     expected = {"num_key_value_heads": config.num_key_value_heads, "head_dim": width,
                 "max_position_embeddings": config.max_position_embeddings, "rms_norm_eps": config.rms_norm_eps,
-                "tie_word_embeddings": config.tie_word_embeddings,
+                "tie_word_embeddings": tied,
                 "windows": [window if kind == "sliding_attention" else 0 for kind in kinds or [""] * layers]}
     if config.model_type == "gemma3_text":
         rotary = Gemma3RotaryEmbedding(config)
-        ids = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        ids = eos or config.eos_token_id
+        ids = ids if isinstance(ids, list) else [ids]
         return expected | {"rope_frequencies": rotary.full_attention_inv_freq.tolist(),
                            "rope_attention_factor": rotary.full_attention_attention_scaling,
                            "local_rope_frequencies": rotary.sliding_attention_inv_freq.tolist(),
                            "query_pre_attn_scalar": config.query_pre_attn_scalar, "eos_token_id": ids,
                            "bos_token_id": config.bos_token_id, "pad_token_id": config.pad_token_id}
+    if config.model_type == "olmo3":
+        rotary = Olmo3RotaryEmbedding(config)
+        return expected | {"rope_frequencies": rotary.full_attention_inv_freq.tolist(),
+                           "rope_attention_factor": rotary.full_attention_attention_scaling,
+                           "local_rope_frequencies": rotary.sliding_attention_inv_freq.tolist()}
+    if config.model_type == "smollm3":
+        expected["no_rope_layers"] = config.no_rope_layers
+    if config.model_type == "granite":
+        keys = ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")
+        expected |= {key: getattr(config, key) for key in keys}
     rotary = LlamaRotaryEmbedding(config)
     return expected | {"rope_frequencies": rotary.inv_freq.tolist(), "rope_attention_factor": rotary.attention_scaling}
 

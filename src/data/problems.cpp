@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/rng.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
@@ -25,7 +26,8 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kMostChoices = 26;                                                   // one capital letter each
+constexpr size_t kMostChoices = 26;  // one capital letter each
+constexpr uint64_t kOrderOfChoices = 0x67707161;
 const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solution"};  // in this order
 
 [[noreturn]] void refuse(const JsonRow& row, const std::string& what) {
@@ -94,7 +96,9 @@ std::string column(const JsonRow& row, const std::string& named, const std::vect
 // Names that a file has none of are not asked of it.
 void drop_absent(const JsonRow& row, ProblemColumns& columns) {
   for (std::string* name : {&columns.id, &columns.problem, &columns.answer, &columns.choices, &columns.subject}) {
-    if (!name->empty() && first_key(row, {*name}).empty()) name->clear();
+    const bool there =
+        std::ranges::all_of(split(*name, '|'), [&](const auto& n) { return !first_key(row, {n}).empty(); });
+    if (!there) name->clear();
   }
 }
 
@@ -319,12 +323,32 @@ std::optional<Choices> choices_of(const Json& value) {
   return out.labels.empty() || out.labels.size() == out.texts.size() ? std::optional(out) : std::nullopt;
 }
 
+// Each choice in a column of its own, the right one always in the same: their order is drawn from the question, so that
+// it is the same in every run and file. A label is the column's name.
+Choices shuffled_columns(const JsonRow& row, const std::vector<std::string>& columns, const std::string& question) {
+  Choices out;
+  for (const std::string& name : columns) {
+    const auto text = choice_text(row.value.at(column(row, name, {})));
+    if (!text) refuse(row, str("\"", printable(name), "\": expected the text of a choice"));
+    out.texts.push_back(*text);
+  }
+  out.labels = columns;
+  Rng draw(XXH3_64bits(question.data(), question.size()), kOrderOfChoices);
+  for (size_t i = columns.size(); i-- > 1;) {
+    const auto j = static_cast<size_t>(draw.below(static_cast<int64_t>(i) + 1));
+    std::swap(out.texts[i], out.texts[j]);
+    std::swap(out.labels[i], out.labels[j]);
+  }
+  return out;
+}
+
 // Labels as data sets have them, A to Z or 1 to 26; the answer names one of them.
 void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& problem,
                   std::vector<std::string>& labels) {
-  const std::string key = column(row, columns.choices, {"choices"});
+  const std::vector<std::string> apart = split(columns.choices, '|');
+  const std::string key = apart.size() > 1 ? columns.choices : column(row, columns.choices, {"choices"});
   if (key.empty()) return;
-  Json value = row.value.at(key);
+  Json value = apart.size() > 1 ? Json() : row.value.at(key);
   if (value.is_string()) {
     try {
       value = parse_json(value.get<std::string>(), row.where);
@@ -332,7 +356,7 @@ void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& pr
     }
   }
   if (value.is_structured() && value.empty()) return;  // a question without
-  auto choices = choices_of(value);
+  auto choices = apart.size() > 1 ? shuffled_columns(row, apart, problem.text) : choices_of(value);
   if (!choices || choices->texts.size() < 2 || choices->texts.size() > kMostChoices) {
     refuse(row, str("\"", printable(key), "\": choices are expected as a list of 2 to ", kMostChoices,
                     " texts, {\"text\": [..], \"label\": [..]}, {\"A\": .., \"B\": ..}, or JSON text of one of them"));
@@ -377,6 +401,7 @@ void gold_to_letters(const JsonRow& row, const std::string& named, const std::ve
   }
   const std::string key = named.empty() ? first_key(row, kAnswerKeys) : named;
   const bool number = !key.empty() && row.value.at(key).is_number();
+  if (std::ranges::find(labels, named) != labels.end()) problem.gold = {named};  // the column, not what it holds
   for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem, labels);
 }
 

@@ -31,7 +31,8 @@ struct ProblemColumns {
     f.field("id", id, "column of the problem id", Effect::place);
     f.field("problem", problem, "column of the question", Effect::place);
     f.field("answer", answer, "column of the right answer", Effect::place);
-    f.field("choices", choices, "column of the list of choices", Effect::place);
+    f.field("choices", choices, "column of the list of choices, or A|B|C: a column for each, in an order of their own",
+            Effect::place);
     f.field("subject", subject, "column of the subject", Effect::place);
   }
 };

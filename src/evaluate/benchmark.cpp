@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "hf/hub.h"
 
 namespace ucas {
 
@@ -195,26 +196,34 @@ Suite load_suite(const std::string& name_or_path) {
                                      join(benchmarks, ", "), ", and files of your own (PATH.toml)"));
 }
 
-std::string benchmark_file(const Benchmark& benchmark, const std::string& directory) {
+std::vector<std::string> benchmark_files(const Benchmark& benchmark, const std::string& directory) {
   const std::string& path = benchmark.path;
-  if (path[0] == '/' || path.starts_with("./")) return path;
+  if (path[0] == '/' || path.starts_with("./")) return {path};
+  const bool of_hub = path.starts_with("hf://");
+  std::vector<std::string> names = {path, file_name(path)};
+  if (of_hub) names = {str("eval/", benchmark.name), benchmark.name};
+  for (const std::string& below : names) {
+    for (const char* ending : {of_hub ? ".jsonl" : "", ".parquet", ".csv"}) {
+      const std::string found = path_join(directory, below + ending);
+      if (!directory.empty() && exists(found)) return {found};
+    }
+  }
+  if (of_hub) return data_files({path});
   if (directory.empty()) {
     throw Error(ErrorKind::usage, str("benchmark ", benchmark.name, " needs ", path,
                                       "; say with --data DIR which folder holds it (docs/formats.md)"));
-  }
-  for (const std::string& below : {path, file_name(path)}) {
-    if (const std::string found = path_join(directory, below); exists(found)) return found;
   }
   throw Error(ErrorKind::path, str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path),
                                    " is in --data ", printable(directory, 400)));
 }
 
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory) {
-  const std::string path = benchmark_file(benchmark, data_directory);
+  const std::vector<std::string> files = benchmark_files(benchmark, data_directory);
+  const std::string& path = files.front();
   ProblemOptions options;
   options.columns = benchmark.columns;
   options.labels = benchmark.unanswered == 0;
-  std::vector<Problem> problems = read_problems({path}, options);
+  std::vector<Problem> problems = read_problems(files, options);
   if (benchmark.problems > 0 && static_cast<int64_t>(problems.size()) != benchmark.problems) {
     throw Error(ErrorKind::limit,
                 str(printable(path, 400), ": ", grouped(static_cast<int64_t>(problems.size())),

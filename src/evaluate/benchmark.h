@@ -20,7 +20,7 @@ using BenchmarkColumns = ProblemColumns;
 
 struct Benchmark {
   std::string name, title;
-  std::string path;      // below --data
+  std::string path;      // below --data, or hf://ORG/SET..
   int64_t problems = 0;  // how many there must be; 0 = any number
   int64_t unanswered =
       0;  // how many of them come without a right answer: never right, as other tables count them; -1 = any
@@ -51,11 +51,11 @@ struct Suite {
 // embedded ones), or files beside it. Errors: config, path.
 Suite load_suite(const std::string& name_or_path);
 
-// Its file: `path` below the directory as given, else its last part there.
-std::string benchmark_file(const Benchmark& benchmark, const std::string& data_directory);
-// The benchmark's problems; source is its name. `path` is looked for below the directory as given, then by its last
-// part. Errors: path (says what --data must hold), limit (another number of problems than it must have), data_line
-// (also where an id stands twice: stored responses are found by it).
+// Its files: `path` below the directory as given, else its last part there; of a set of the hub NAME.jsonl, .parquet or
+// .csv there, else those in the hub's cache.
+std::vector<std::string> benchmark_files(const Benchmark& benchmark, const std::string& data_directory);
+// The benchmark's problems; source is its name. Errors: path (says what --data must hold), limit (another number of
+// problems than it must have), data_line (also where an id stands twice: stored responses are found by it).
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory);
 
 // A checkpoint that runs here, or a file of responses.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/files/file.h"
@@ -78,7 +80,9 @@ TEST_F(benchmark, the_embedded_ones_fit_the_shared_data) {
   if (!is_directory(data)) GTEST_SKIP() << "no shared data here (UCAS_SHARED_DATA)";
   for (const std::string& path : embedded_names("benchmarks/")) {
     const Benchmark b = load_suite(path.substr(11, path.size() - 16)).benchmarks[0];
-    if (b.name == "livecodebench" || b.name == "mmlu") continue;  // not among the shared data
+    // Not among the shared data:
+    if (b.name == "livecodebench" || b.name == "mmlu") continue;
+    if (b.path.starts_with("hf://") && !exists(str(data, "/eval/", b.name, ".jsonl"))) continue;
     const std::vector<Problem> problems = read_benchmark(b, data);
     EXPECT_EQ(static_cast<int64_t>(problems.size()), b.problems) << b.name;
     for (const Problem& problem : problems) EXPECT_EQ(problem.source, b.name);
@@ -153,6 +157,87 @@ TEST_F(benchmark, graders_read_mathematics_or_a_letter) {
   EXPECT_EQ(kinds(GraderKind::math), (std::vector<std::string>{"equal", "unparseable", "unparseable", "unparseable"}));
   EXPECT_EQ(kinds(GraderKind::letter), (std::vector<std::string>{"equal", "equal", "unequal", "unparseable"}));
   EXPECT_EQ(kinds(GraderKind::choice), kinds(GraderKind::letter));
+}
+
+// Rows of our own in the layout in which the sets are published, as many as each has.
+TEST_F(benchmark, sets_of_the_hub_are_read_in_their_published_layout) {
+  const std::string form = "\\\\frac{-1+\\\\sqrt{13}}{2}, \\\\frac{-1-\\\\sqrt{13}}{2}";
+  const std::string contest = ", \"answer\": \"" + form + "\", \"problem_type\": [\"Algebra\"]}\n";
+  const std::string plain = ", \"answer\": 70, \"topic\": \"Algebra\", \"qwen2.5-7b_unsolved\": true}\n";
+  for (const auto& [name, count] : std::map<std::string, int>{{"aime25", 30},
+                                                              {"aime26", 30},
+                                                              {"hmmt_feb25", 30},
+                                                              {"hmmt_nov25", 30},
+                                                              {"hmmt_feb26", 33},
+                                                              {"brumo25", 30},
+                                                              {"beyond_aime", 100},
+                                                              {"math_beyond", 181}}) {
+    std::string rows;
+    for (int i = 1; i <= count; ++i) {
+      const bool numbered = count < 100;
+      rows += numbered ? str("{\"problem_idx\": ", i, ", ") : "{";
+      rows += str("\"problem\": \"x = ", i, "?\"", numbered && name[0] != 'a' ? contest : plain);
+    }
+    file(str("data/", name, ".jsonl"), rows);
+    const std::vector<Problem> problems = read_benchmark(load_suite(name).benchmarks[0], folder_.path() + "/data");
+    ASSERT_EQ(std::ssize(problems), count) << name;
+    EXPECT_EQ(problems[1].source, name);
+    EXPECT_EQ(problems[1].text, "x = 2?");
+    EXPECT_EQ(problems[1].id == "2", count < 100 && name != "aime25") << name;
+    EXPECT_EQ(problems[1].subject, name == "math_beyond" ? "Algebra" : "");
+    EXPECT_EQ(problems[1].gold.front().size() > 2, count < 100 && name[0] != 'a') << name;
+  }
+  const std::vector<std::string> gold = {R"(\frac{-1+\sqrt{13}}{2}, \frac{-1-\sqrt{13}}{2})"};
+  const Answer answers[] = {{R"(\boxed{\frac{-1-\sqrt{13}}{2}, \frac{-1+\sqrt{13}}{2}})", &gold},
+                            {R"(\boxed{\frac{-1+\sqrt{13}}{2}})", &gold}};
+  const std::vector<Verdict> verdicts = make_grader(GraderKind::math, Extract::strict)->grade(answers);
+  EXPECT_STREQ(name_of(verdicts[0].kind), "equal");
+  EXPECT_STREQ(name_of(verdicts[1].kind), "unequal");
+}
+
+TEST_F(benchmark, sets_that_are_not_at_hand_are_looked_for_in_the_hub_s_cache) {
+  const Benchmark b = load_suite("beyond_aime").benchmarks[0];
+  const char* before = std::getenv("HF_HUB_CACHE");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("HF_HUB_CACHE", folder_.path().c_str(), 1);
+  const std::string refused = refusal([&] { read_benchmark(b, ""); });
+  EXPECT_TRUE(has(refused, "hf download ByteDance-Seed/BeyondAIME")) << refused;
+  std::string rows;
+  for (int i = 0; i < 100; ++i) rows += str("{\"problem\": \"", i, "?\", \"answer\": ", i, "}\n");
+  const std::string set = "datasets--ByteDance-Seed--BeyondAIME/";
+  file(set + "refs/main", "abc");
+  file(set + "snapshots/abc/data/test-00000-of-00001.jsonl", rows);
+  EXPECT_EQ(read_benchmark(b, folder_.path())[99].gold[0], "99");
+  before == nullptr ? unsetenv("HF_HUB_CACHE") : setenv("HF_HUB_CACHE", kept.c_str(), 1);
+}
+
+TEST_F(benchmark, choices_in_columns_of_their_own_have_an_order_drawn_from_the_question) {
+  std::string text =
+      "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record ID,High-level domain\n";
+  for (int i = 0; i < 198; ++i) text += str("\"What, ", i, "?\",right,a,b,c,rec", i, ",Physics\n");
+  file("gpqa_diamond.csv", text);
+  const Benchmark b = load_suite("gpqa_diamond").benchmarks[0];
+  const std::vector<Problem> problems = read_benchmark(b, folder_.path());
+  std::map<std::string, int> letters;
+  for (const Problem& problem : problems) {
+    ASSERT_EQ(problem.choices.size(), 4u);
+    ++letters[problem.gold[0]];
+    EXPECT_EQ(problem.choices[static_cast<size_t>(problem.gold[0][0] - 'A')], "right");
+    EXPECT_EQ(std::set(problem.choices.begin(), problem.choices.end()).size(), 4u);
+  }
+  EXPECT_EQ(problems[3].id, "rec3");
+  EXPECT_EQ(problems[3].subject, "Physics");
+  for (const char* letter : {"A", "B", "C", "D"}) EXPECT_NEAR(letters[letter], 49.5, 20) << letter;
+  // No other row decides about it.
+  ProblemOptions options;
+  options.columns = b.columns;
+  const std::string header = text.substr(0, text.find('\n') + 1);
+  const Problem alone =
+      read_problems({file("one.csv", header + "\"What, 7?\",right,a,b,c,rec7,Physics\n")}, options)[0];
+  EXPECT_EQ(alone.choices, problems[7].choices);
+  file("two.csv", "Question,Correct Answer,Incorrect Answer 1,Record ID,High-level domain\nq?,a,b,r,P\n");
+  EXPECT_TRUE(has(refusal([&] { read_problems({folder_.path() + "/two.csv"}, options); }),
+                  "the column \"Incorrect Answer 2\" is missing"));
 }
 
 TEST_F(benchmark, a_suite_of_one_s_own_mixes_names_tables_and_files) {

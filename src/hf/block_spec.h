@@ -12,15 +12,19 @@ enum class Window { none, all_layers, by_layer, pattern };
 enum class Gate { silu, gelu_tanh };
 
 struct BlockSpec {
-  bool qkv_bias = false;         // of the q, k and v projections
-  bool qk_norm = false;          // an RMS norm of every query and key head before rotation
-  Window window = Window::none;  // and with it which layers slide
-  bool local_rope = false;       // layers that slide rotate by angles of their own (rope_local_base_freq)
-  bool query_scalar = false;     // scores are divided by sqrt(query_pre_attn_scalar), not by sqrt(head_dim)
+  bool qkv_bias = false;          // of the q, k and v projections
+  bool qk_norm = false;           // an RMS norm of every query and key head before rotation
+  bool qk_norm_whole = false;     // that norm is one of all query heads together, and one of all key heads
+  Window window = Window::none;   // and with it which layers slide
+  bool local_rope = false;        // layers that slide rotate by angles of their own
+  bool unrotated_layers = false;  // layers that no_rope_layers names do not rotate
+  bool query_scalar = false;      // scores are divided by sqrt(query_pre_attn_scalar), not by sqrt(head_dim)
   Gate gate = Gate::silu;
-  bool norms_after = false;       // RMS norms of what attention and MLP give, before the residual, besides those before
+  bool norms_before = true;       // RMS norms of what attention and MLP read
+  bool norms_after = false;       // RMS norms of what attention and MLP give, before the residual
   bool norm_offset = false;       // RMS norms multiply by 1 + w, not by w
   bool scaled_embedding = false;  // embeddings times sqrt(hidden_size)
+  bool multipliers = false;       // of embeddings, scores, what each half adds, and logits, by the file
 };
 
 // What a block has, in the order of its parameters; a norm or bias that a family lacks is passed over.

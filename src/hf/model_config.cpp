@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kConfigLimit = int64_t{4} << 20;
 constexpr const char *kFullLayer = "full_attention", *kSlidingLayer = "sliding_attention";
 // Of transformers, where a file of a family with windows has no such key:
-constexpr int64_t kUsualWindow = 4096, kUsualPattern = 6, kUsualQueryScalar = 256;
+constexpr int64_t kUsualWindow = 4096, kUsualQueryScalar = 256, kUsualInterval = 4;
 
 const Family& read_family(const ConfigReader& config) {
   auto type = config.word("model_type");
@@ -45,6 +45,39 @@ const Family& read_family(const ConfigReader& config) {
   return *family;
 }
 
+template <class J>
+const Tower* tower_of(const J& file) {
+  for (const Tower& tower : kTowers)
+    if (file.is_object() && file.contains("model_type") && file["model_type"] == tower.model_type &&
+        (!file.contains("architectures") || file["architectures"] == J::array({tower.architecture})))
+      return &tower;
+  return nullptr;
+}
+
+// The config of the text model alone, as its family publishes it. Text has one position, of which the three of "mrope"
+// are copies. transformers' defaults are those of Gemma 3 4B.
+template <class J>
+J text_of(const J& file, const Tower& tower) {
+  J text = file.contains("text_config") ? file["text_config"] : file;
+  for (const char* key : {"eos_token_id", "bos_token_id", "pad_token_id", "torch_dtype", "dtype", "tie_word_embeddings",
+                          "quantization_config", "auto_map"})
+    if (file.contains(key) && !text.contains(key)) text[key] = file[key];
+  if (std::string_view(tower.family) == "gemma3_text") {
+    if (!text.contains("num_attention_heads")) text["num_attention_heads"] = 8;
+    if (!text.contains("vocab_size")) text["vocab_size"] = 262208;
+  }
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (!text.contains(key) || !text[key].is_object()) continue;
+    text[key].erase("mrope_section");
+    for (const char* kind : {"type", "rope_type"})
+      if (text[key].contains(kind) && text[key][kind] == "mrope") text[key][kind] = "default";
+  }
+  text.erase("vision_config");
+  text["model_type"] = tower.family;
+  text["architectures"] = J::array({find_family(tower.family)->architecture});
+  return text;
+}
+
 const char* gate_name(const BlockSpec& block) { return block.gate == Gate::gelu_tanh ? "gelu_pytorch_tanh" : "silu"; }
 
 // What a file of a known family can still ask for.
@@ -68,7 +101,8 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
     config.refuse(ErrorKind::unsupported, "use_bidirectional_attention", "a token sees those before it only");
   if (auto part = config.real("partial_rotary_factor", 0); part && *part != 1)
     config.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
-  if (config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
+  // Of SmolLM3 transformers does not read it.
+  if (!family.block.unrotated_layers && config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
     config.refuse(ErrorKind::unsupported, "pretraining_tp",
                   "products in slices are not supported; 1 is the same model");
   if (config.truth_or("use_mrope", false))
@@ -82,10 +116,13 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
 // Gemma all but every sliding_window_pattern-th.
 std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& c) {
   auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40).value_or(28);
-  const int64_t pattern = config.integer("sliding_window_pattern", 1, int64_t{1} << 40).value_or(kUsualPattern);
+  const int64_t pattern = config.integer("sliding_window_pattern", 1, int64_t{1} << 40).value_or(c.family->pattern);
   std::vector<bool> slides;
   for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
-    slides.push_back(c.family->block.window == Window::pattern ? (layer + 1) % pattern != 0 : layer >= full_layers);
+    slides.push_back(c.family->block.window == Window::pattern ? (layer + 1) % pattern != 0
+                     : c.family->block.unrotated_layers
+                         ? !c.unrotated.empty() && c.unrotated[static_cast<size_t>(layer)]
+                         : layer >= full_layers);
   const Json* types = config.find("layer_types");
   if (types == nullptr) return slides;
   bool whole = types->is_array() && types->size() == slides.size() &&
@@ -98,6 +135,32 @@ std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& 
   }
   for (size_t layer = 0; layer < slides.size(); ++layer) slides[layer] = (*types)[layer] == kSlidingLayer;
   return slides;
+}
+
+// no_rope_layers has a 1 for each layer that rotates; without it every no_rope_layer_interval-th does not.
+void read_unrotated(const ConfigReader& config, ModelConfig& c) {
+  if (!c.family->block.unrotated_layers) return;
+  const int64_t interval = config.integer("no_rope_layer_interval", 1, 1024).value_or(kUsualInterval);
+  const Json* layers = config.find("no_rope_layers");
+  const auto is_flag = [](const Json& flag) { return flag == 0 || flag == 1; };
+  if (layers != nullptr && !(layers->is_array() && std::ssize(*layers) >= c.num_hidden_layers &&
+                             std::all_of(layers->begin(), layers->end(), is_flag)))
+    config.refuse(ErrorKind::config, "no_rope_layers",
+                  str("expected 1 (rotates) or 0 for each of ", c.num_hidden_layers, " layers (num_hidden_layers)"));
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+    c.unrotated.push_back(layers == nullptr ? (layer + 1) % interval == 0 : (*layers)[static_cast<size_t>(layer)] == 0);
+  if (std::count(c.unrotated.begin(), c.unrotated.end(), true) == 0) c.unrotated.clear();
+  c.local_rope.theta = 0;
+}
+
+// The keys of Granite's multipliers.
+template <class Config, class Visit>
+void visit_multipliers(Config& c, Visit visit) {
+  if (!c.family->block.multipliers) return;
+  visit("embedding_multiplier", c.embedding_multiplier);
+  visit("attention_multiplier", c.attention_multiplier);
+  visit("residual_multiplier", c.residual_multiplier);
+  visit("logits_scaling", c.logits_scaling);
 }
 
 // What is said of a window must make sense even where it is not in use.
@@ -242,8 +305,11 @@ int64_t ModelConfig::parameter_count() const {
 
 ModelConfig read_model_config_file(const std::string& path) {
   Json json = read_config_json(path, kConfigLimit);
+  const Tower* tower = tower_of(json);
+  if (tower != nullptr) json = text_of(json, *tower);
   ConfigReader config(json, path);
   ModelConfig c;
+  c.inside = tower != nullptr;
   c.family = &read_family(config);
   refuse_variants(config, *c.family);
   config.refuse_null({"rms_norm_eps", "rope_theta", "rope_local_base_freq", "hidden_act", "hidden_activation",
@@ -251,10 +317,12 @@ ModelConfig read_model_config_file(const std::string& path) {
                       "use_sliding_window", "tie_word_embeddings"});
   read_shape(config, c);
   read_rope(config, c);
+  read_unrotated(config, c);
   read_windows(config, c);
+  visit_multipliers(c, [&](const char* key, double& value) { value = config.positive(key).value_or(1); });
   if (c.family->block.query_scalar)
     c.query_pre_attn_scalar = config.integer("query_pre_attn_scalar", 1, int64_t{1} << 30).value_or(kUsualQueryScalar);
-  c.rms_norm_eps = config.positive("rms_norm_eps").value_or(1e-6);
+  c.rms_norm_eps = config.positive("rms_norm_eps").value_or(c.family->eps);
   c.tie_word_embeddings = config.truth_or("tie_word_embeddings", c.family->tied);
   c.torch_dtype = config.word("dtype").value_or(config.word("torch_dtype").value_or("float32"));
   if (c.torch_dtype != "float32" && c.torch_dtype != "float16" && c.torch_dtype != "bfloat16")
@@ -281,6 +349,7 @@ void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConf
 
 void write_model_config(const ModelConfig& c, const std::string& directory, const std::string& like) {
   OrderedJson json = read_like(like, "config.json");
+  if (const Tower* tower = tower_of(json); tower != nullptr) json = text_of(json, *tower);
   json["architectures"] = {c.family->architecture};
   json["model_type"] = c.family->model_type;
   json["hidden_size"] = c.hidden_size;
@@ -296,6 +365,12 @@ void write_model_config(const ModelConfig& c, const std::string& directory, cons
   json[block.gate == Gate::silu ? "hidden_act" : "hidden_activation"] = gate_name(block);
   if (block.query_scalar)
     json["query_pre_attn_scalar"] = c.query_pre_attn_scalar > 0 ? c.query_pre_attn_scalar : c.head_dim;
+  visit_multipliers(c, [&](const char* key, double value) { json[key] = value > 0 ? value : 1; });
+  if (block.unrotated_layers) {
+    json["no_rope_layers"] = OrderedJson::array();
+    for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+      json["no_rope_layers"].push_back(c.unrotated.empty() || !c.unrotated[static_cast<size_t>(layer)] ? 1 : 0);
+  }
   write_rope(c, json);
   json["rms_norm_eps"] = c.rms_norm_eps;
   json["tie_word_embeddings"] = c.tie_word_embeddings;
@@ -315,7 +390,8 @@ std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& 
   const auto eighths = [](int64_t n) { return n % 8 == 0; };
   // Kernels know the block of families without norms after each half (hf/block_spec.h); others take the ATen path.
   const BlockSpec& spec = config.family->block;
-  const bool usual = !spec.norms_after && !spec.norm_offset && !spec.local_rope && !spec.query_scalar &&
+  const bool usual = !spec.norms_after && spec.norms_before && !spec.qk_norm_whole && !spec.multipliers &&
+                     config.unrotated.empty() && !spec.norm_offset && !spec.local_rope && !spec.query_scalar &&
                      !spec.scaled_embedding && spec.gate == Gate::silu;
   if (!usual) return "its block has steps that they do not know";
   if (options.dtype != Dtype::bf16) return "they are for dtype = \"bf16\"";

@@ -16,6 +16,7 @@ namespace ucas {
 
 struct ModelConfig {  // HF key names
   const Family* family = &kFamilies[0];
+  bool inside = false;       // the text model of a checkpoint with others (kTowers)
   int64_t hidden_size = 64;  // D
   int64_t num_hidden_layers = 2;
   int64_t num_attention_heads = 4;
@@ -27,8 +28,11 @@ struct ModelConfig {  // HF key names
   // A token of layer l sees itself and the windows[l] - 1 tokens before it; 0: all before it. Empty: so in every layer.
   std::vector<int64_t> windows;
   RopeConfig rope;
-  RopeConfig local_rope;              // of layers with a window, in families where those have their own
+  RopeConfig local_rope;              // of layers with a window, in families where those have their own; of unrotated
   int64_t query_pre_attn_scalar = 0;  // scores are divided by its root; 0: head_dim
+  std::vector<bool> unrotated;        // which layers do not rotate; empty: none
+  double embedding_multiplier = 1;    // Granite's four; of scores: 0: by the width of a head
+  double attention_multiplier = 0, residual_multiplier = 1, logits_scaling = 1;
   double rms_norm_eps = 1e-6;
   bool tie_word_embeddings = true;
   std::string torch_dtype = "float32";           // what the checkpoint is stored in, and what we save
@@ -36,7 +40,10 @@ struct ModelConfig {  // HF key names
   int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
 
   int64_t window(size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
-  bool rotates_locally(size_t layer) const { return family->block.local_rope && window(layer) > 0; }
+  // By local_rope instead of rope.
+  bool rotates_locally(size_t layer) const {
+    return (family->block.local_rope && window(layer) > 0) || (!unrotated.empty() && unrotated[layer]);
+  }
   int64_t parameter_count() const;
 };
 

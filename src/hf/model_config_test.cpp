@@ -118,10 +118,11 @@ TEST_F(Config, every_family_is_read_by_its_name_and_written_back) {
 }
 
 TEST_F(Config, a_model_that_does_not_run_is_named_with_what_it_is) {
-  for (auto [type, what] : {std::pair("mixtral", "a mixture of experts"),
-                            std::pair("qwen3_moe", "a mixture of experts"), std::pair("qwen2_vl", "a multimodal model"),
-                            std::pair("mamba", "state-space"), std::pair("phi3", "an unsupported dense architecture"),
-                            std::pair("new", "ucas runs qwen2, qwen3, llama, mistral, gemma3_text")}) {
+  for (auto [type, what] :
+       {std::pair("mixtral", "a mixture of experts"), std::pair("qwen3_moe", "a mixture of experts"),
+        std::pair("llava", "a multimodal model"), std::pair("mamba", "state-space"),
+        std::pair("phi3", "an unsupported dense architecture"),
+        std::pair("new", "ucas runs qwen2, qwen3, llama, mistral, gemma3_text, smollm3, granite, olmo2, olmo3")}) {
     Json json = good();
     json["model_type"] = type;
     EXPECT_NE(refusal(json).find(str("config.json: model_type = \"", type, "\": ")), std::string::npos)
@@ -251,6 +252,64 @@ TEST_F(Config, gemma3_has_two_rotations_and_a_pattern_of_windows) {
     }
 }
 
+Json of_family(Json json, const char* model_type) {
+  json["model_type"] = model_type;
+  json["architectures"] = {find_family(model_type)->architecture};
+  json["num_hidden_layers"] = 3;
+  return json;
+}
+
+TEST_F(Config, keys_of_smollm3_granite_and_olmo3_are_read_refused_by_name_and_written_back) {
+  Json smol = of_family(good(), "smollm3");
+  smol["no_rope_layers"] = {1, 0, 1, 0};  // "at least" as many as layers
+  EXPECT_EQ(read(smol).unrotated, (std::vector<bool>{false, true, false}));
+  smol["use_sliding_window"] = true;
+  smol["sliding_window"] = 7;
+  const ModelConfig slides = read(smol);
+  EXPECT_EQ(slides.windows, (std::vector<int64_t>{0, 7, 0})) << "those that do not rotate";
+  Json granite = of_family(good(), "granite");
+  EXPECT_EQ(read(granite).attention_multiplier, 1) << "not by the width of a head";
+  granite["attention_multiplier"] = 0.25;
+  granite["logits_scaling"] = 8;
+  granite["residual_multiplier"] = 0.5;
+  granite["embedding_multiplier"] = 12;
+  Json olmo = of_family(good(), "olmo3");
+  olmo["sliding_window"] = 5;
+  olmo["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 8.0}, {"original_max_position_embeddings", 512}};
+  const ModelConfig two = read(olmo);
+  EXPECT_EQ(two.windows, (std::vector<int64_t>{5, 5, 5})) << "all but every fourth";
+  EXPECT_EQ(two.rope.kind, RopeKind::yarn);
+  EXPECT_EQ(two.local_rope.kind, RopeKind::plain);
+  EXPECT_EQ(two.local_rope.theta, 1e6);
+  int number = 0;
+  for (const Json& json : {smol, granite, olmo}) {
+    const ModelConfig c = read(json);
+    const std::string out = directory_ + "/again" + std::to_string(number++);
+    std::filesystem::create_directories(out);
+    write_model_config(c, out);
+    const ModelConfig back = read_model_config(out);
+    EXPECT_EQ(back.unrotated, c.unrotated);
+    EXPECT_EQ(back.windows, c.windows);
+    EXPECT_TRUE(back.rope == c.rope && back.local_rope == c.local_rope) << json;
+    EXPECT_EQ(back.attention_multiplier, c.attention_multiplier);
+    EXPECT_EQ(back.embedding_multiplier * back.logits_scaling * back.residual_multiplier,
+              c.embedding_multiplier * c.logits_scaling * c.residual_multiplier);
+    EXPECT_EQ(back.rms_norm_eps, c.rms_norm_eps);
+  }
+  for (const auto& [json, key, value] :
+       {std::tuple(smol, "no_rope_layers", Json{1, 0}), std::tuple(smol, "no_rope_layers", Json{1, 2, 1}),
+        std::tuple(granite, "logits_scaling", Json(0)), std::tuple(granite, "residual_multiplier", Json("half"))}) {
+    Json bad = json;
+    bad[key] = value;
+    try {
+      read(bad);
+      ADD_FAILURE() << key << " = " << value << " was read";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST_F(Config, what_gemma3_can_say_and_does_not_run_is_refused_by_name) {
   const std::pair<const char*, Json> refused[] = {{"attn_logit_softcapping", 50.0},
                                                   {"final_logit_softcapping", 30.0},
@@ -291,6 +350,12 @@ TEST_F(Config, published_files_and_those_with_the_least_are_read_as_transformers
       EXPECT_EQ(c.eos_token_id, want["eos_token_id"].get<std::vector<int32_t>>()) << row["name"];
       EXPECT_EQ(c.bos_token_id, want["bos_token_id"]) << row["name"];
       EXPECT_EQ(c.pad_token_id, want["pad_token_id"]) << row["name"];
+    }
+    if (want.contains("logits_scaling")) {
+      EXPECT_EQ(c.embedding_multiplier, want["embedding_multiplier"]) << row["name"];
+      EXPECT_EQ(c.attention_multiplier, want["attention_multiplier"]) << row["name"];
+      EXPECT_EQ(c.residual_multiplier, want["residual_multiplier"]) << row["name"];
+      EXPECT_EQ(c.logits_scaling, want["logits_scaling"]) << row["name"];
     }
     for (size_t layer = 0; layer < want["windows"].size(); ++layer)
       EXPECT_EQ(c.window(layer), want["windows"][layer]) << row["name"] << ", layer " << layer;

@@ -1,10 +1,12 @@
 #include "hf/parameters.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 
@@ -72,6 +74,32 @@ std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
   }
   list.push_back({"model.norm", ".weight", 0, c.hidden_size, false});
   if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, c.hidden_size, false});
+  return list;
+}
+
+std::vector<StoredTensor> text_tensors(std::vector<StoredTensor> list, const ModelConfig& config,
+                                       const std::string& directory) {
+  if (!config.inside) return list;
+  const size_t all = list.size();
+  for (StoredTensor& tensor : list) {
+    for (const std::string_view outer : {"language_model.model.", "model.language_model.", "language_model."}) {
+      if (!tensor.name.starts_with(outer)) continue;
+      const std::string inner = tensor.name.substr(outer.size());
+      tensor.name = inner.starts_with("lm_head.") ? inner : str("model.", inner);
+      break;
+    }
+  }
+  std::erase_if(list, [](const StoredTensor& tensor) {
+    return std::ranges::none_of(
+        std::vector<std::string_view>{kLayers, "model.embed_tokens.", "model.norm.", "lm_head."},
+        [&](std::string_view part) { return tensor.name.starts_with(part); });
+  });
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    log(str(directory, ": the text model of several; ", all - list.size(),
+            " tensors of the others are left alone; what is saved, and what an adapter is of, is a ",
+            config.family->title, " model"));
+  });
   return list;
 }
 

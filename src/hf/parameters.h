@@ -34,17 +34,17 @@ void visit_block(const ModelConfig& c, Visit visit) {
   const auto matrix = [&](BlockPart part, int64_t rows, int64_t columns, bool bias = false) {
     visit(BlockParameter{part, names[part], rows, columns, bias});
   };
-  norm(BlockPart::attention_in, D);
+  if (spec.norms_before) norm(BlockPart::attention_in, D);
   matrix(BlockPart::query, query, D, spec.qkv_bias);
   matrix(BlockPart::key, key, D, spec.qkv_bias);
   matrix(BlockPart::value, key, D, spec.qkv_bias);
   matrix(BlockPart::out, D, query);
   if (spec.qk_norm) {
-    norm(BlockPart::q_norm, d);
-    norm(BlockPart::k_norm, d);
+    norm(BlockPart::q_norm, spec.qk_norm_whole ? query : d);
+    norm(BlockPart::k_norm, spec.qk_norm_whole ? key : d);
   }
   if (spec.norms_after) norm(BlockPart::attention_out, D);
-  norm(BlockPart::mlp_in, D);
+  if (spec.norms_before) norm(BlockPart::mlp_in, D);
   matrix(BlockPart::gate, F, D);
   matrix(BlockPart::up, F, D);
   matrix(BlockPart::down, D, F);
@@ -64,6 +64,10 @@ struct ParameterShape {
 };
 // In the order of Weights::parameters.
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
+
+// Of a checkpoint with models of several modalities those of the text model, by the names that it has alone; else all.
+std::vector<StoredTensor> text_tensors(std::vector<StoredTensor> list, const ModelConfig& config,
+                                       const std::string& directory);
 
 // By name; Error(ErrorKind::dup_key) where two files hold one tensor.
 using StoredByName = std::map<std::string, StoredTensor>;

@@ -16,7 +16,6 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 30;
-constexpr double kLocalTheta = 10000;  // of transformers, where the file has none
 
 // transformers takes "type" where there is no "rope_type", and both may be there.
 RopeKind read_kind(const ConfigReader& rope) {
@@ -188,6 +187,10 @@ OrderedJson parameters_of(const RopeConfig& rope) {
   return parameters;
 }
 
+const char* local_key(const Family& family) {
+  return family.local_theta != nullptr ? family.local_theta : "rope_theta";
+}
+
 }  // namespace
 
 void read_rope(const ConfigReader& config, ModelConfig& c) {
@@ -196,7 +199,8 @@ void read_rope(const ConfigReader& config, ModelConfig& c) {
   if (c.family->block.local_rope) {
     const std::string sliding = str("rope_parameters.", kSliding);
     c.local_rope =
-        read_one(config, {"rope_local_base_freq", kLocalTheta, {{sliding, of_layers(config, kSliding)}}}, positions);
+        read_one(config, {local_key(*c.family), c.family->usual_local_theta, {{sliding, of_layers(config, kSliding)}}},
+                 positions);
     check_arithmetic(config, c.local_rope, c.head_dim);
     keys.objects.emplace_back(str("rope_parameters.", kFull), of_layers(config, kFull));
   } else {
@@ -209,7 +213,7 @@ void read_rope(const ConfigReader& config, ModelConfig& c) {
 void write_rope(const ModelConfig& c, OrderedJson& config) {
   config["rope_theta"] = c.rope.theta;
   if (c.family->block.local_rope) {
-    config["rope_local_base_freq"] = c.local_rope.theta;
+    if (c.family->local_theta != nullptr) config[c.family->local_theta] = c.local_rope.theta;
     config["rope_parameters"] = {{kFull, parameters_of(c.rope)}, {kSliding, parameters_of(c.local_rope)}};
   } else {
     config["rope_parameters"] = parameters_of(c.rope);

@@ -10,7 +10,8 @@
 //   llama3    the same with another ramp and no factor
 // clang-format on
 // Gemma 3 has two: rope_theta and rope_scaling are those of layers that see all, rope_local_base_freq is of layers that
-// slide; transformers 5 has rope_parameters of each kind of layer.
+// slide; transformers 5 has rope_parameters of each kind of layer. OLMo 3 has one rope_theta, and its scaling is that
+// of layers that see all. A theta of 0 is no rotation.
 #pragma once
 
 #include <array>

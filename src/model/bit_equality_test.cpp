@@ -38,7 +38,6 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << 
 
 ModelConfig config_of(const Shape& s) {
   ModelConfig c;
-  c.family = find_family(s.family);
   c.hidden_size = s.D;
   c.num_hidden_layers = s.layers;
   c.num_attention_heads = s.H;
@@ -46,6 +45,7 @@ ModelConfig config_of(const Shape& s) {
   c.head_dim = s.d;
   c.intermediate_size = s.F;
   c.vocab_size = s.V;
+  testing::use_family(c, s.family);
   if (s.window > 0) {
     c.windows.assign(static_cast<size_t>(s.layers), s.window);
     c.windows[0] = 0;
@@ -404,6 +404,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Shape{"gemma3", 64, 3, 4, 2, 24, 96, 58, "gemma3_text", 11},
                       Shape{"gemma3_bf16", 64, 3, 4, 2, 24, 96, 58, "gemma3_text", 11, Dtype::bf16},
                       Shape{"gemma3_lora_bf16", 64, 2, 4, 1, 16, 80, 58, "gemma3_text", 16, Dtype::bf16, 5},
+                      Shape{"smollm3", 64, 3, 4, 2, 24, 96, 58, "smollm3"},
+                      Shape{"smollm3_lora_bf16", 64, 2, 4, 2, 16, 96, 58, "smollm3", 0, Dtype::bf16, 4},
+                      Shape{"granite", 64, 3, 4, 2, 24, 96, 58, "granite"},
+                      Shape{"granite_bf16", 64, 2, 4, 2, 16, 96, 58, "granite", 0, Dtype::bf16},
+                      Shape{"granite_lora_bf16", 64, 2, 4, 2, 16, 96, 58, "granite", 0, Dtype::bf16, 4},
+                      Shape{"olmo2", 64, 3, 4, 2, 24, 96, 58, "olmo2"},
+                      Shape{"olmo2_bf16", 64, 2, 4, 2, 16, 96, 58, "olmo2", 0, Dtype::bf16},
+                      Shape{"olmo3_lora_bf16", 64, 3, 4, 2, 16, 96, 58, "olmo3", 11, Dtype::bf16, 4},
                       Shape{"window_of_a_tile", 32, 2, 2, 1, 16, 40, 33, "qwen3", 16},
                       Shape{"window_of_one", 32, 2, 2, 2, 16, 40, 33, "llama", 1},
                       Shape{"tiny_bf16", 128, 4, 4, 2, 32, 352, 512, "qwen2", 0, Dtype::bf16},

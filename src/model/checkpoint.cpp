@@ -131,7 +131,7 @@ Weights load_base(const ModelConfig& config, const std::string& directory, at::D
                   const ModelOptions& options, const KeptMasters& keeps, Kept& kept) {
   std::vector<StoredTensor> tensors = list_weights(directory);
   unwrap(tensors);
-  const StoredByName stored = stored_by_name(std::move(tensors), directory);
+  const StoredByName stored = stored_by_name(text_tensors(std::move(tensors), config, directory), directory);
   check_parameters(config, stored, directory);  // config.json alone must not make us take memory
   const Weights shapes = allocate_weights(config, at::Device(at::kMeta), options);  // meta tensors have no storage
   if (computes_by_hand(config, device, options)) kept = kept_masters(shapes, keeps);

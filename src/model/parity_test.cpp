@@ -59,7 +59,17 @@ constexpr const char* kCases[] = {"gqa_tied",
                                   "r1_distill_qwen",
                                   "r1_distill_llama",
                                   "gemma3",
-                                  "gemma3_published"};
+                                  "gemma3_published",
+                                  "smollm3",
+                                  "smollm3_published",
+                                  "granite",
+                                  "granite_published",
+                                  "olmo2",
+                                  "olmo2_published",
+                                  "olmo3",
+                                  "olmo3_published",
+                                  "gemma3_inside",
+                                  "qwen2_5_vl_inside"};
 
 TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
   c10::NoGradGuard no_grad;
@@ -143,7 +153,8 @@ void expect_gradients(Model& model, const std::string& name) {
 }
 
 TEST(parity, gradients_equal_those_of_transformers_on_both_paths) {
-  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn", "gemma3"}) {
+  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn", "gemma3",
+                           "smollm3", "granite", "olmo2", "olmo3", "gemma3_inside"}) {
     auto model = load_model(golden(name), at::kCPU);
     expect_gradients(*model, name);
     expect_gradients(*aten_view(*model), name);
@@ -173,7 +184,9 @@ void expect_greedy(Model& model, const std::string& name) {
 
 TEST(parity, greedy_decoding_gives_the_tokens_of_transformers_on_both_paths) {
   c10::NoGradGuard no_grad;
-  for (const char* name : {"gemma3", "gemma3_published"}) {
+  for (const char* name :
+       {"gemma3", "gemma3_published", "smollm3", "smollm3_published", "granite", "granite_published", "olmo2",
+        "olmo2_published", "olmo3", "olmo3_published", "gemma3_inside", "qwen2_5_vl_inside"}) {
     auto model = load_model(golden(name), at::kCPU);
     expect_greedy(*model, name);
     expect_greedy(*aten_view(*model), name);

@@ -28,8 +28,8 @@ using testing::read_all;
 using testing::sequence_of;
 using testing::TemporaryDirectory;
 
-constexpr const char* kAdapters[] = {"lora_qv",   "lora_all", "lora_rs",    "lora_saved",
-                                     "lora_tied", "lora_one", "lora_gemma3"};
+constexpr const char* kAdapters[] = {"lora_qv",  "lora_all",    "lora_rs",      "lora_saved", "lora_tied",
+                                     "lora_one", "lora_gemma3", "lora_granite", "lora_olmo2"};
 
 at::Tensor expected(const std::string& name, const char* what) {
   return read_all(golden(name) + "/expected.safetensors").at(what);

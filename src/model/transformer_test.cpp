@@ -203,9 +203,9 @@ std::vector<at::Tensor> gradients_of(Model& model) {
 
 TEST(transformer, gradients_have_the_same_bits_whatever_is_kept_of_the_blocks) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
-    for (const char* family : {"qwen2", "qwen3", "gemma3_text"}) {
+    for (const char* family : {"qwen2", "qwen3", "gemma3_text", "smollm3", "granite", "olmo3"}) {
       ModelConfig config = tiny_config();
-      config.family = find_family(family);
+      testing::use_family(config, family);
       if (config.family->block.window == Window::pattern) config.windows = {9, 0};
       std::vector<at::Tensor> all;
       for (Recompute recompute : {Recompute::none, Recompute::keep_attention, Recompute::block}) {

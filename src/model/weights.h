@@ -21,16 +21,16 @@ namespace ucas {
 struct Layer {
   enum QkvPart : size_t { kQuery, kKey, kValue };
   enum GateUpPart : size_t { kGate, kUp };
-  at::Tensor input_norm;             // [D]
+  at::Tensor input_norm;             // [D]; undefined where the family has none
   Linear qkv;                        // [(H + 2K) d, D]
-  at::Tensor q_norm, k_norm;         // [d]; undefined where the family has none
+  at::Tensor q_norm, k_norm;         // [d], or [H d] and [K d]; undefined where the family has none
   Linear out;                        // [D, H d]
   at::Tensor attention_output_norm;  // [D]; undefined where the family has none
-  at::Tensor mlp_norm;               // [D]
+  at::Tensor mlp_norm;               // [D]; undefined where the family has none
   Linear gate_up, down;              // [2F, D], [D, F]
   at::Tensor mlp_output_norm;        // [D]; undefined where the family has none
   int64_t window = 0;                // keys that a row sees, its own included; 0: all
-  bool local_rope = false;           // rotates by the angles of layers that slide
+  bool local_rope = false;           // rotates by the second of RopeTables
 
   // Where a parameter of hf/parameters.h's visit_block() lies.
   at::Tensor& norm(BlockPart part);

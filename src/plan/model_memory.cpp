@@ -33,9 +33,10 @@ struct Widths {
         N(query + 2 * key),
         stride(rounded_up(d, 16)),
         unnormed(c.family->block.qk_norm ? query + key : 0),
-        output(c.family->block.norms_after ? D : 0) {}
+        output(c.family->block.norms_after || c.residual_multiplier != 1 ? D : 0),
+        kept_output(c.family->block.norms_after ? D : 0) {}
   int64_t D, F, d, H, K, query, key, N, stride, unnormed;
-  int64_t output;  // of attention and of the MLP, each before its norm
+  int64_t output, kept_output;  // of attention and of the MLP, before norm or multiplier; of one more for backward
 };
 
 // Bytes of a row, of what block.h's Activations hold beside x.
@@ -44,7 +45,7 @@ struct RowBytes {
       : attention((w.N + w.query) * E),
         for_backward(w.unnormed * E + 2 * w.H * kF32),
         mlp(w.D * kF32 + 2 * w.F * E + w.output * E),
-        output_for_backward(w.output * E),
+        output_for_backward(w.kept_output * E),
         x(w.D * kF32),
         scratch((w.D + w.F) * E) {}
   int64_t attention, for_backward, mlp, output_for_backward, x, scratch;

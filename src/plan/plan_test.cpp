@@ -48,8 +48,11 @@ TEST(model_memory, shapes_have_as_many_elements_as_the_model_has_parameters) {
       const int64_t D = c.hidden_size, query = c.num_attention_heads * c.head_dim,
                     key = c.num_key_value_heads * c.head_dim;
       const int64_t matrices = (query + 2 * key) * D + query * D + 3 * c.intermediate_size * D;
-      const int64_t vectors =
-          (spec.qkv_bias ? query + 2 * key : 0) + (spec.qk_norm ? 2 * c.head_dim : 0) + (spec.norms_after ? 4 : 2) * D;
+      const int64_t vectors = (spec.qkv_bias ? query + 2 * key : 0) +
+                              (spec.qk_norm_whole ? query + key
+                               : spec.qk_norm     ? 2 * c.head_dim
+                                                  : 0) +
+                              (spec.norms_after && spec.norms_before ? 4 : 2) * D;
       EXPECT_EQ(c.parameter_count(), c.num_hidden_layers * (matrices + vectors) + D + (tied ? 1 : 2) * c.vocab_size * D)
           << family.title;
     }

@@ -81,7 +81,7 @@ ALLOWED = {
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/tokenizer verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
-    "evaluate": "core sections text/* data data/rows data/prompts verify stats records records/run compare config",
+    "evaluate": "core sections hf text/* data data/rows data/prompts verify stats records records/run compare config",
     "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
     "train/collect": "core sections text/* data data/prompts verify verify/sandbox objective/* records/run config rollout sharding",

@@ -46,7 +46,9 @@ def write_tokenizer(folder, words):
 
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM",
-                 "mistral": "MistralForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
+                 "mistral": "MistralForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "smollm3": "SmolLM3ForCausalLM",
+                 "granite": "GraniteForCausalLM", "olmo2": "Olmo2ForCausalLM", "olmo3": "Olmo3ForCausalLM"}
+OLMO = ("olmo2", "olmo3")
 
 
 def shapes(a):
@@ -59,16 +61,18 @@ def shapes(a):
             yield f"{layer}.self_attn.{name}_proj.weight", (heads * width, a.hidden)
             if a.family == "qwen2":
                 yield f"{layer}.self_attn.{name}_proj.bias", (heads * width,)
-            if a.family in ("qwen3", "gemma3_text") and name != "v":
-                yield f"{layer}.self_attn.{name}_norm.weight", (width,)
+            if a.family in ("qwen3", "gemma3_text", *OLMO) and name != "v":
+                yield f"{layer}.self_attn.{name}_norm.weight", (heads * width if a.family in OLMO else width,)
         yield f"{layer}.self_attn.o_proj.weight", (a.hidden, a.heads * width)
         yield f"{layer}.mlp.gate_proj.weight", (a.intermediate, a.hidden)
         yield f"{layer}.mlp.up_proj.weight", (a.intermediate, a.hidden)
         yield f"{layer}.mlp.down_proj.weight", (a.hidden, a.intermediate)
-        yield f"{layer}.input_layernorm.weight", (a.hidden,)
+        if a.family not in OLMO:
+            yield f"{layer}.input_layernorm.weight", (a.hidden,)
         yield f"{layer}.post_attention_layernorm.weight", (a.hidden,)
         if a.family == "gemma3_text":
             yield f"{layer}.pre_feedforward_layernorm.weight", (a.hidden,)
+        if a.family in ("gemma3_text", *OLMO):
             yield f"{layer}.post_feedforward_layernorm.weight", (a.hidden,)
     yield "model.norm.weight", (a.hidden,)
     if a.untied:

@@ -58,7 +58,7 @@ std::string check_checkpoint(const std::string& directory) {
   const ModelConfig config = read_model_config(directory);
   const std::vector<StoredTensor> tensors = list_weights(directory);
   const std::string weights = tensors_summary(tensors, directory);
-  check_parameters(config, stored_by_name(tensors, directory), directory);
+  check_parameters(config, stored_by_name(text_tensors(tensors, config, directory), directory), directory);
   const Tokenizer tokenizer = Tokenizer::load(directory);
   check_vocabulary(tokenizer.vocab_size(), tokenizer.directory(), config);
   return str("checkpoint: ", config_summary(config), ", ", weights, ", ", tokenizer_summary(tokenizer));

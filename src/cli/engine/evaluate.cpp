@@ -42,8 +42,8 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.files = options.data;
   plan.config = options.eval;
   if (!options.suite.empty()) {
-    if (options.data.size() != 1) throw Error(ErrorKind::usage, "--suite needs one --data DIR, where its files are");
-    plan.data_directory = options.data[0];
+    if (options.data.size() > 1) throw Error(ErrorKind::usage, "--suite needs one --data DIR, where its files are");
+    if (!options.data.empty()) plan.data_directory = options.data[0];
     plan.files.clear();
     const Suite suite = load_suite(options.suite);
     plan.name = suite.name;

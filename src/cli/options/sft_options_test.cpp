@@ -60,7 +60,7 @@ TEST(sft_options, what_does_not_fit_together_is_refused_with_both_sides) {
   expect_refused({"--data", "a", "--out", "m"}, "either --model DIR or --init");
   expect_refused({"--model", "x", "--init", "qwen2", "--data", "a", "--out", "m"}, "either --model DIR or --init");
   expect_refused({"--init", "gpt", "--tokenizer", "t", "--data", "a", "--out", "m"},
-                 "expected one of qwen2, qwen3, llama, mistral, gemma3_text");
+                 "expected one of qwen2, qwen3, llama, mistral, gemma3_text, smollm3, granite, olmo2, olmo3");
   expect_refused({"--init", "qwen2", "--data", "a", "--out", "m"}, "--tokenizer");
   expect_refused({"--model", "x", "--data", "a"}, "--out");
   expect_refused({"--model", "x", "--out", "m"}, "--data");

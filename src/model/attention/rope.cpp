@@ -74,6 +74,7 @@ double yarn_mscale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 
 
 std::vector<float> rope_frequencies(const ModelConfig& config, const RopeConfig& rope) {
   const int64_t d = config.head_dim;
+  if (rope.theta == 0) return std::vector<float>(static_cast<size_t>(d / 2), 0.0f);
   if (rope.kind == RopeKind::yarn) return yarn_frequencies(rope, d);
   const bool dynamic = rope.kind == RopeKind::dynamic;
   std::vector<float> out = powers(dynamic ? dynamic_base(rope, config.max_position_embeddings, d) : rope.theta, d);

@@ -29,11 +29,12 @@ class RopeTable {
   std::vector<float> frequency_, cos_, sin_;
 };
 
-// Those of a model's layers: one for all, or another one for layers that slide.
+// Those of a model's layers: one for all, or another one for layers that slide, or do not rotate: by angles of 0, which
+// leave every number as it is.
 class RopeTables {
  public:
   explicit RopeTables(const ModelConfig& config) : all_{RopeTable(config, config.rope)} {
-    if (config.family->block.local_rope) all_.emplace_back(config, config.local_rope);
+    if (config.family->block.local_rope || !config.unrotated.empty()) all_.emplace_back(config, config.local_rope);
   }
   void reach(int64_t position) {
     for (RopeTable& table : all_) table.reach(position);

@@ -13,6 +13,8 @@
 namespace ucas {
 namespace {
 
+size_t got_half(const ModelConfig& config) { return static_cast<size_t>(config.head_dim / 2); }
+
 TEST(rope, frequencies_are_those_of_transformers_but_for_the_last_bit) {
   testing::TemporaryDirectory folder;
   int64_t compared = 0, unequal = 0;
@@ -30,6 +32,13 @@ TEST(rope, frequencies_are_those_of_transformers_but_for_the_last_bit) {
         unequal += got[i] != want[i].get<float>();
         ++compared;
       }
+    }
+    if (row["expected"].contains("no_rope_layers")) {
+      std::vector<int> rotates;
+      for (size_t l = 0; l < row["expected"]["no_rope_layers"].size(); ++l)
+        rotates.push_back(!config.rotates_locally(l));
+      EXPECT_EQ(Json(rotates), row["expected"]["no_rope_layers"]) << row["name"];
+      EXPECT_EQ(rope_frequencies(config, config.local_rope), std::vector<float>(got_half(config), 0.0f));
     }
     EXPECT_EQ(rope_attention_factor(config.rope), row["expected"]["rope_attention_factor"].get<float>()) << row["name"];
   }

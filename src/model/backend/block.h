@@ -2,20 +2,21 @@
 // named here, every buffer stands here with its size. [..]: in families whose spec says so (hf/block_spec.h).
 //
 //   x [R, D] ------------+
-//   | norm               |   h = norm(x, input_norm); norm(x, w) = rms_norm(x) w [or (1 + w)]
+//   | [norm]             |   h = norm(x, input_norm); norm(x, w) = rms_norm(x) w [or (1 + w)]
 //   | project            |   qkv = h W_qkv [+ bias]
-//   | place              |   q, k: [normed per head], rotated; k, v to where rows find them
+//   | place              |   q, k: [normed, each head or all], rotated [or not]; k, v to where rows find them
 //   | attend             |   attended = softmax(q k scale) v over the row's sequence up to its own position
 //   |                    |   [of a layer with a window: its last `window` keys]
 //   | [norm after]       |   attention_output = attended W_out, then its norm
-//   | residual  <--------+   middle = x + attended W_out [or that norm]
+//   | residual  <--------+   middle = x + attended W_out [or that norm, or residual_multiplier times it]
 //   middle [R, D] -------+
-//   | norm               |   h = norm(middle, mlp_norm)
+//   | [norm]             |   h = norm(middle, mlp_norm)
 //   | mlp                |   act = gate(h W_gate) * (h W_up), gate: silu [or gelu]
 //   | [norm after]       |   mlp_output = act W_down, then its norm
-//   | residual  <--------+   next x = middle + act W_down [or that norm]
+//   | residual  <--------+   next x = middle + act W_down [or that norm, or residual_multiplier times it]
 //
-// The first x is the embedding [times sqrt(D)].
+// The first x is the embedding [times sqrt(D), or a multiplier], the last one, normed, is what the LM head reads [over
+// logits_scaling].
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
 // buffers have P = R rounded up to a multiple of 16 rows, whole vectors of GEMMs (model/gemm/gemm.h), but where
 // nothing is trained a few rows have no padding. Rows that a GEMM sums over are 0 beyond R.
@@ -119,15 +120,20 @@ struct BlockShape {
   float eps = static_cast<float>(config.rms_norm_eps);
   const BlockSpec& spec = config.family->block;
   // of scores
-  float scale = config.query_pre_attn_scalar > 0
+  float scale = config.attention_multiplier > 0 ? static_cast<float>(config.attention_multiplier)
+                : config.query_pre_attn_scalar > 0
                     ? static_cast<float>(1 / std::sqrt(static_cast<double>(config.query_pre_attn_scalar)))
                     : 1.0f / std::sqrt(static_cast<float>(d));
+
+  float residual = static_cast<float>(config.residual_multiplier);
+  bool adds_apart = spec.norms_after || residual != 1;  // what a half gives is not what is added
+  float hidden_scale = static_cast<float>(1 / config.logits_scaling);
 
   // What a norm multiplies by, of its weight.
   at::Tensor norm_scale(const at::Tensor& weight) const { return spec.norm_offset ? weight + 1 : weight; }
   // What embeddings are multiplied by, in a model that computes in `type`: rounded to it, as transformers does.
   float embedding_scale(at::ScalarType type) const {
-    if (!spec.scaled_embedding) return 1;
+    if (!spec.scaled_embedding) return static_cast<float>(config.embedding_multiplier);
     const auto root = static_cast<float>(std::sqrt(static_cast<double>(D)));
     return type == at::kBFloat16 ? static_cast<float>(c10::BFloat16(root)) : root;
   }
@@ -151,7 +157,8 @@ struct Activations {
   at::Tensor softmax;   // [P, H, 2] f32: largest score and 1 / sum; only for backward (on a GPU flash attention's)
   at::Tensor middle;    // [P, D] f32
   at::Tensor gate_up;   // [P, 2F]
-  // [P, D] before their norms; only where the family has these. One buffer for both where there is no backward.
+  // [P, D] before their norms or multiplier; only where the family has these. One buffer for both where there is no
+  // backward.
   at::Tensor attention_output, mlp_output;
 
   // What comes after `attended`.
@@ -164,7 +171,7 @@ struct Activations {
 };
 template <class E>
 Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, bool for_backward) {
-  const at::Tensor output = s.spec.norms_after ? rows_of<E>(P, s.D) : at::Tensor();
+  const at::Tensor output = s.adds_apart ? rows_of<E>(P, s.D) : at::Tensor();
   return {x,
           for_backward && s.spec.qk_norm ? rows_of<E>(P, s.query + s.key) : at::Tensor(),
           rows_of<E>(P, s.N),
@@ -254,15 +261,16 @@ class BlockForward {
   void attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const;  // x -> attended
   void mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const;                          // -> gate_up
   void output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const;
-  void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const;  // f32 -> E, or f32
-  void activation(const Activations& a, Scratch<E>& scratch) const;                       // gate_up -> act
+  // f32 -> E, or f32; without a weight a copy
+  void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const;
+  void activation(const Activations& a, Scratch<E>& scratch) const;  // gate_up -> act
 
  private:
   void apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const;
   void copy_shared_prefix(E* key, E* value) const;
   void attend(int64_t window, const E* key, const E* value, Activations& a) const;
-  // sum = x + norm(y), f32
-  void add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& sum) const;
+  // sum = x + norm(y), or x + residual y, f32
+  void add_apart(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& sum) const;
   const BlockShape& s_;
   const RopeTables& rope_;
   std::span<const KvAddress> addresses_;

@@ -20,6 +20,23 @@ inline ModelConfig small_shape(int64_t vocabulary = 40) {
   return shape;
 }
 
+// Another family, with what its files say beside shapes.
+inline void use_family(ModelConfig& c, const char* model_type) {
+  c.family = find_family(model_type);
+  const BlockSpec& block = c.family->block;
+  if (block.unrotated_layers) {
+    c.unrotated.assign(static_cast<size_t>(c.num_hidden_layers), false);
+    c.unrotated.back() = true;
+    c.local_rope.theta = 0;
+  }
+  if (block.multipliers) {
+    c.embedding_multiplier = 3;
+    c.attention_multiplier = 0.2;
+    c.residual_multiplier = 0.4;
+    c.logits_scaling = 0.7;
+  }
+}
+
 // An adapter that does something, in place of a fresh one.
 inline void fill_adapter(Model& model) {
   Rng rng(5, 0);

@@ -94,18 +94,22 @@ class AtenForward final : public Forward {
   at::Device device() const { return weights_.norm.device(); }
   AtenRows rows(std::span<const int32_t> token, std::span<const int32_t> position);
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
+    if (!weight.defined()) return x;
     return at::rms_norm(x, {weight.size(0)}, shape_.norm_scale(weight), shape_.config.rms_norm_eps);
   }
   // What is added to the residual stream of what a half of the block gives.
   at::Tensor output(const at::Tensor& y, const at::Tensor& weight) const {
-    return shape_.spec.norms_after ? norm(y.to(at::kFloat), weight) : y;
+    if (!shape_.adds_apart) return y;
+    return shape_.spec.norms_after ? norm(y.to(at::kFloat), weight) : y.to(at::kFloat) * shape_.residual;
   }
   at::Tensor gate(const at::Tensor& x) const {
     return shape_.spec.gate == Gate::silu ? at::silu(x) : at::gelu(x, "tanh");
   }
   // Of scores; none: what attention itself takes, 1 / sqrt(d).
   std::optional<double> scale() const {
-    return shape_.config.query_pre_attn_scalar > 0 ? std::optional<double>(shape_.scale) : std::nullopt;
+    const ModelConfig& c = shape_.config;
+    return c.query_pre_attn_scalar > 0 || c.attention_multiplier > 0 ? std::optional<double>(shape_.scale)
+                                                                     : std::nullopt;
   }
   // `attend` gets a layer's q [R, H, d], k and v [R, K, d] and gives [R, H, d].
   template <class Attend>
@@ -143,13 +147,13 @@ at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
   for (size_t i = 0; i < weights_.layers.size(); ++i) {
     const Layer& layer = weights_.layers[i];
     at::Tensor h = norm(x, layer.input_norm).to(type_);
-    at::Tensor q = layer.qkv.part(Layer::kQuery, h).view({-1, s.H, s.d}).to(at::kFloat);
-    at::Tensor k = layer.qkv.part(Layer::kKey, h).view({-1, s.K, s.d}).to(at::kFloat);
+    const auto heads = [&](Layer::QkvPart part, const at::Tensor& weight) {
+      at::Tensor x = layer.qkv.part(part, h).to(at::kFloat);
+      if (weight.defined()) x = norm(x.view({x.size(0), -1, weight.size(0)}), weight);
+      return x.view({h.size(0), -1, s.d});
+    };
+    at::Tensor q = heads(Layer::kQuery, layer.q_norm), k = heads(Layer::kKey, layer.k_norm);
     at::Tensor v = layer.qkv.part(Layer::kValue, h).view({-1, s.K, s.d});
-    if (layer.q_norm.defined()) {
-      q = norm(q, layer.q_norm);
-      k = norm(k, layer.k_norm);
-    }
     const at::Tensor &cos = rows.cos[layer.local_rope], &sin = rows.sin[layer.local_rope];
     at::Tensor attended = attend(i, rotate(q, cos, sin).to(type_), rotate(k, cos, sin).to(type_), v);
     at::Tensor middle = x + output(layer.out.part(0, attended.reshape({-1, s.query})), layer.attention_output_norm);
@@ -157,7 +161,8 @@ at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
     at::Tensor act = gate(layer.gate_up.part(Layer::kGate, h)) * layer.gate_up.part(Layer::kUp, h);
     x = middle + output(layer.down.part(0, act), layer.mlp_output_norm);
   }
-  return norm(x, weights_.norm);
+  x = norm(x, weights_.norm);
+  return s.hidden_scale == 1 ? x : x * s.hidden_scale;
 }
 
 // Sequences side by side, padded at their ends; with causal attention nothing reads the padding.

@@ -123,6 +123,7 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
   }
   at::Tensor result = rows_of(rows, s.D);
   block.norm(x, weights_.norm, result);
+  if (s.hidden_scale != 1) result.mul_(s.hidden_scale);
   return result;
 }
 

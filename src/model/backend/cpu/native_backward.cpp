@@ -53,7 +53,7 @@ class BlockBackward {
         d_attended_(rows_of<E>(P_, s_.query)) {
     clear_padding<E>(d_gate_up_, rows_);
     clear_padding<E>(d_qkv_, rows_);
-    if (s_.spec.norms_after || !std::is_same_v<E, float>) {
+    if (s_.adds_apart || !std::is_same_v<E, float>) {
       d_out_ = rows_of<E>(P_, s_.D);
       clear_padding<E>(d_out_, rows_);
     }
@@ -95,10 +95,14 @@ class BlockBackward {
   void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dx) {
     const kernels::Table& kernel = kernels::table();
     const int64_t D = s_.D;
-    const at::Tensor scale = s_.norm_scale(weight);
-    const float *from = data(x), *w = data(scale);
     E* d_out = data<E>(d_.h);
     float* to = data(dx);
+    if (!weight.defined()) {
+      each_row(rows_, D, [&](int64_t i) { kernel.add(open_row(d_out + i * D, D, thread_scratch(D)), D, to + i * D); });
+      return;
+    }
+    const at::Tensor scale = s_.norm_scale(weight);
+    const float *from = data(x), *w = data(scale);
     at::Tensor d_weight = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
       const float* d_row = open_row(d_out + i * D, D, thread_scratch(D));
       kernel.rms_norm_backward(from + i * D, w, d_row, D, s_.eps, to + i * D, sum);
@@ -123,14 +127,18 @@ class BlockBackward {
     return a;
   }
 
-  // The residual stream's gradient as GEMMs read it.
+  // The residual stream's gradient as GEMMs read it, through the multiplier of what was added.
   at::Tensor as_kept(const at::Tensor& dx) {
-    if constexpr (std::is_same_v<E, float>) {
-      return dx;
-    } else {
-      each_row(P_, s_.D, [&](int64_t i) { close_row(data<E>(d_out_) + i * s_.D, s_.D, data(dx) + i * s_.D); });
-      return d_out_;
-    }
+    if (std::is_same_v<E, float> && s_.residual == 1) return dx;
+    const int64_t D = s_.D;
+    E* kept = data<E>(d_out_);
+    const float* from = data(dx);
+    each_row(P_, D, [&](int64_t i) {
+      float* to = fresh_row(kept + i * D, thread_scratch(D));
+      for (int64_t k = 0; k < D; ++k) to[k] = s_.residual * from[i * D + k];
+      close_row(kept + i * D, D, to);
+    });
+    return d_out_;
   }
 
   // dx, the gradient of what was added to the residual stream, as that of what the GEMM before gave: through the norm
@@ -207,17 +215,17 @@ class BlockBackward {
       close_row(rows + i * s_.N, width, row);
     });
     if (!layer.q_norm.defined()) return;
-    head_norm(a, layer.q_norm, 0, s_.H);
-    head_norm(a, layer.k_norm, s_.H, s_.K);
+    head_norm(a, layer.q_norm, 0, s_.query);
+    head_norm(a, layer.k_norm, s_.query, s_.key);
   }
 
-  // The norm of each of `count` heads from `first` on, in place.
-  void head_norm(const Activations& a, const at::Tensor& weight, int64_t first, int64_t count) {
+  // The norm of each head, or of all together, of the `width` numbers from `first` on, in place.
+  void head_norm(const Activations& a, const at::Tensor& weight, int64_t first, int64_t width) {
     const kernels::Table& kernel = kernels::table();
-    const int64_t d = s_.d, width = count * d;
+    const int64_t d = weight.size(0), count = width / d;
     const at::Tensor scale = s_.norm_scale(weight);
     const float* w = data(scale);
-    E *x = data<E>(a.unnormed) + first * d, *rows = data<E>(d_qkv_) + first * d;
+    E *x = data<E>(a.unnormed) + first, *rows = data<E>(d_qkv_) + first;
     at::Tensor d_weight = sum_over_rows(rows_, d, [&](int64_t i, float* sum) {
       float *room = thread_scratch(2 * width + d), *d_x = room + 2 * width;
       const float* of = open_row(x + i * (s_.query + s_.key), width, room);
@@ -359,7 +367,7 @@ void native_backward(const BlockShape& shape, const Weights& weights, const Rope
   const int64_t rows = d_hidden.size(0), D = shape.D;
   BlockBackward<E> block(shape, rope, saved);
   at::Tensor dx = at::zeros({aligned(rows), D}, at::kFloat);
-  block.d_h().narrow(0, 0, rows).copy_(d_hidden);
+  block.d_h().narrow(0, 0, rows).copy_(shape.hidden_scale == 1 ? d_hidden : d_hidden * shape.hidden_scale);
   block.norm(saved.last, weights.norm, dx);
   each_block_backward(weights, saved.blocks, block, dx);
   if (!weights.embed.leaf.requires_grad()) return;

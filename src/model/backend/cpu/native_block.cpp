@@ -12,32 +12,37 @@ void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const 
   const kernels::Table& kernel = kernels::table();
   const int64_t D = s_.D;
   const at::Tensor scale = s_.norm_scale(weight);
-  const float *from = data(x), *w = data(scale);
+  const float *from = data(x), *w = scale.defined() ? data(scale) : nullptr;
+  const auto one = [&](const float* row, float* to) {
+    w != nullptr ? kernel.rms_norm(row, w, D, s_.eps, to) : static_cast<void>(std::copy_n(row, D, to));
+  };
   if (out.scalar_type() == at::kFloat) {
     float* to = data(out);
-    each_row(rows_, D, [&](int64_t i) { kernel.rms_norm(from + i * D, w, D, s_.eps, to + i * D); });
+    each_row(rows_, D, [&](int64_t i) { one(from + i * D, to + i * D); });
     return;
   }
   E* to = data<E>(out);
   each_row(rows_, D, [&](int64_t i) {
     float* row = fresh_row(to + i * D, thread_scratch(D));
-    kernel.rms_norm(from + i * D, w, D, s_.eps, row);
+    one(from + i * D, row);
     close_row(to + i * D, D, row);
   });
 }
 
 template <class E>
-void BlockForward<E>::add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
-                               const at::Tensor& sum) const {
+void BlockForward<E>::add_apart(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
+                                const at::Tensor& sum) const {
   const kernels::Table& kernel = kernels::table();
   const int64_t D = s_.D;
   const at::Tensor scale = s_.norm_scale(weight);
-  const float *base = data(x), *w = data(scale);
+  const float *base = data(x), *w = scale.defined() ? data(scale) : nullptr;
   E* from = data<E>(y);
   float* to = data(sum);
   each_row(rows_, 2 * D, [&](int64_t i) {
     float *room = thread_scratch(2 * D), *normed = room + D;
-    kernel.rms_norm(open_row(from + i * D, D, room), w, D, s_.eps, normed);
+    const float* row = open_row(from + i * D, D, room);
+    if (w != nullptr) kernel.rms_norm(row, w, D, s_.eps, normed);
+    for (int64_t k = 0; w == nullptr && k < D; ++k) normed[k] = s_.residual * row[k];
     std::copy_n(base + i * D, D, to + i * D);
     kernel.add(normed, D, to + i * D);
   });
@@ -57,6 +62,7 @@ void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* val
   }
   const float* q_norm = q_scale.defined() ? data(q_scale) : nullptr;
   const float* k_norm = k_scale.defined() ? data(k_scale) : nullptr;
+  const int64_t q_width = s.spec.qk_norm_whole ? s.query : s.d, k_width = s.spec.qk_norm_whole ? s.key : s.d;
   const RopeTable& rope = rope_.of(layer.local_rope);
   E *qkv = data<E>(a.qkv), *unnormed = a.unnormed.defined() ? data<E>(a.unnormed) : nullptr;
   each_row(rows_, 4 * s.N, [&](int64_t i) {
@@ -68,10 +74,8 @@ void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* val
       close_row(kept, s.query + s.key, row);
       std::copy_n(kept, s.query + s.key, unnormed + i * (s.query + s.key));
     }
-    for (int64_t head = 0; q_norm != nullptr && head < s.H + s.K; ++head) {
-      float* x = row + head * s.d;
-      kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
-    }
+    for (int64_t x = 0; q_norm != nullptr && x < s.query + s.key; x += x < s.query ? q_width : k_width)
+      kernel.rms_norm(row + x, x < s.query ? q_norm : k_norm, x < s.query ? q_width : k_width, s.eps, row + x);
     kernel.rope(row, rope.cosines(address.position), rope.sines(address.position), s.H + s.K, s.d);
     close_row(kept, s.N, row);
     const E *k = kept + s.query, *v = k + s.key;
@@ -154,9 +158,9 @@ void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activation
 
 template <class E>
 void BlockForward<E>::mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const {
-  if (s_.spec.norms_after) {
+  if (s_.adds_apart) {
     layer.out.forward(a.attended, a.attention_output);
-    add_norm(a.x, a.attention_output, layer.attention_output_norm, a.middle);
+    add_apart(a.x, a.attention_output, layer.attention_output_norm, a.middle);
   } else {
     layer.out.forward_onto(a.x, a.attended, a.middle);
   }
@@ -181,9 +185,9 @@ void BlockForward<E>::activation(const Activations& a, Scratch<E>& scratch) cons
 template <class E>
 void BlockForward<E>::output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const {
   activation(a, scratch);
-  if (s_.spec.norms_after) {
+  if (s_.adds_apart) {
     layer.down.forward(scratch.act, a.mlp_output);
-    add_norm(a.middle, a.mlp_output, layer.mlp_output_norm, next);
+    add_apart(a.middle, a.mlp_output, layer.mlp_output_norm, next);
   } else {
     layer.down.forward_onto(a.middle, scratch.act, next);
   }
