@@ -124,12 +124,6 @@ CASES |= {
                   rope_parameters=dict(full_attention=dict(rope_type="yarn", factor=4.0, rope_theta=10000.0,
                                                            original_max_position_embeddings=32, attention_factor=1.2),
                                        sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
-    # Spelt as allenai/Olmo-3-1025-7B publishes it.
-    "olmo3_published": dict(SMALL, family="olmo3", greedy=12, dtype=torch.bfloat16, length=40, sliding_window=6, published=dict(
-        rope_theta=10000.0, rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=64, beta_fast=32.0,
-                                              beta_slow=1.0, attention_factor=1.2079441541679836), sliding_window=6,
-        layer_types=["sliding_attention", "full_attention"], torch_dtype="bfloat16", transformers_version="4.57.0"),
-        layer_types=["sliding_attention", "full_attention"]),
 }
 # The text model of checkpoints with an image model, by the text alone.
 EYES = dict(hidden_size=8, intermediate_size=8, patch_size=14)

@@ -102,7 +102,7 @@ TEST(compute_advantages, says_in_one_line_what_the_batch_lacks) {
   std::string said = refusal(
       [&] { ucas::compute_advantages("ucas", testing::make_batch({{0, 1, {1}, {1}}}), "", {margin}); }, "unsupported");
   EXPECT_NE(said.find("\"margin\""), std::string::npos) << said;
-  EXPECT_EQ(missing(make_method("intuitor")->needs(), batch), "");  // reads the confidence alone
+  EXPECT_EQ(missing(make_method("intuitor")->needs().signals, batch), "");  // reads the confidence alone
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(ppo, a_critic_that_was_right_about_everything_leaves_nothing_to_learn) {
 
 TEST(ppo, one_token_or_none_gives_exactly_nothing) {
   Batch one = testing::make_batch({row(0, 1, 1), row(0, 1, 0)});
-  one.value = {0.3f};
+  one.signal("value") = {0.3f};
   EXPECT_EQ(advantages(*ppo(), one), std::vector<float>{0.0f});
   Batch none = testing::make_batch({row(0, 1, 0), row(0, 0, 0)});
   EXPECT_TRUE(advantages(*ppo(), none).empty());

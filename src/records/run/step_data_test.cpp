@@ -28,6 +28,7 @@ StepData small() {
   data.groups_of_step = 5;
   data.batch = testing::make_batch({{0, 1, {20, 21, 22}, {1, 2, 3}}, {0, -0.7f, {}, {}}, {1, 0.5f, {9, 8}, {-1, 4}}});
   Batch& batch = data.batch;
+  batch.has_tails = false;
   batch.stop_ids = {7, 151643};
   batch.token = {5, 6, 7, 5, 151935};
   batch.groups[0].prompt = {1, 2};
@@ -239,7 +240,7 @@ TEST_F(step_data, whole_groups_up_to_a_number_of_tokens) {
   EXPECT_EQ(part.responses.size(), 2u);
   EXPECT_EQ(part.token.size(), 3u);
   EXPECT_EQ(part.entropy.size(), 3u);
-  EXPECT_TRUE(part.value.empty());
+  EXPECT_TRUE(part.signals.empty());
   EXPECT_EQ(part.stop_ids, batch.stop_ids);
   EXPECT_EQ(leading_groups(batch, 1).groups.size(), 1u);  // one at least
 }
