@@ -369,7 +369,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   // Two responses of a few tokens: ratios on both sides of every bound, advantages of both signs.
   constexpr size_t n = 12;
   const std::vector<Sequence> sequences{{0, 6, 0}, {6, 6, 1}};
-  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f);
+  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f), likeliest(n);
   for (size_t t = 0; t < n; ++t) {
     lp[t] = -1.5f + 0.35f * (static_cast<float>(t % 6) - 2.4f) + (t < 6 ? 0.0f : 1.1f);
     A[t] = t % 2 == 0 ? 0.8f : -1.3f;
@@ -389,7 +389,8 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   const Needs needs = config.needs();
   std::vector<TokenSignal> read = needs.all_signals();
   read.insert(read.end(), needs.current.begin(), needs.current.end());
-  for (const TokenSignal& signal : read) in.signals.emplace_back(signal.key, ref);
+  // A margin of 0: of the likeliest token.
+  for (const TokenSignal& signal : read) in.signals.emplace_back(signal.key, signal.key == "margin" ? likeliest : ref);
   LossBuffer buffers[2];
   LossOutput own = buffers[0].view(n, needs.current), usual = buffers[1].view(n, needs.current);
   config.method->token_loss(in, own);
