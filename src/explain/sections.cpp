@@ -389,7 +389,6 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   const Needs needs = config.needs();
   std::vector<TokenSignal> read = needs.all_signals();
   read.insert(read.end(), needs.current.begin(), needs.current.end());
-  // A margin of 0: of the likeliest token.
   for (const TokenSignal& signal : read) in.signals.emplace_back(signal.key, signal.key == "margin" ? likeliest : ref);
   LossBuffer buffers[2];
   LossOutput own = buffers[0].view(n, needs.current), usual = buffers[1].view(n, needs.current);
