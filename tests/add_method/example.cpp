@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "methods/apply.h"
 #include "methods/registry.h"
 
@@ -35,6 +34,8 @@ MethodRow example_row() {
 }
 
 }  // namespace ucas
+
+#include "base/error.h"
 
 namespace ucas {
 
