@@ -87,8 +87,8 @@ bool holds_tests(const std::string& gold);
 // form and refuses every other: a pickle is a program, and none is run here. Error(ErrorKind::data_line, "WHERE: ...").
 std::string unpack_text(std::string_view packed, const std::string& where);
 
-// What a data file holds, before a training reads it: its columns, and what it comes to as problems. For `ucas data`.
-// Threads: one per call.
+// What a data file holds, before a training reads it: its columns, and what it comes to as problems: `ucas check
+// --summary`. Threads: one per call.
 
 // Of lengths in characters, tokens or items: the quartiles of those that were added.
 class Lengths {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/str.h"
 #include "explain/explain.h"
@@ -198,8 +199,7 @@ std::string aggregation_words(Aggregation aggregation) {
       return "sum over the tokens of each response, divided by a constant length; mean over all B responses";
     case Aggregation::group_token_mean:
       return "mean over the tokens of a prompt's responses, then over the P prompts of the mini-batch (Eq. 4, 11): "
-             "each "
-             "prompt weighs the same; verl and the released code take one mean over all tokens (token_mean)";
+             "each prompt weighs the same; verl and the released code take one mean over all tokens (token_mean)";
   }
   return "";
 }
@@ -369,7 +369,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   // Two responses of a few tokens: ratios on both sides of every bound, advantages of both signs.
   constexpr size_t n = 12;
   const std::vector<Sequence> sequences{{0, 6, 0}, {6, 6, 1}};
-  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f), likeliest(n);
+  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n);
   for (size_t t = 0; t < n; ++t) {
     lp[t] = -1.5f + 0.35f * (static_cast<float>(t % 6) - 2.4f) + (t < 6 ? 0.0f : 1.1f);
     A[t] = t % 2 == 0 ? 0.8f : -1.3f;
@@ -389,7 +389,12 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   const Needs needs = config.needs();
   std::vector<TokenSignal> read = needs.all_signals();
   read.insert(read.end(), needs.current.begin(), needs.current.end());
-  for (const TokenSignal& signal : read) in.signals.emplace_back(signal.key, signal.key == "margin" ? likeliest : ref);
+  constexpr LikelyToken alike[4] = {};  // a row of four tokens, each as likely as the others
+  const LogitRow row{.lse = std::log(4.0), .likely = alike};
+  std::vector<std::vector<float>> values;
+  for (const TokenSignal& signal : read)
+    values.emplace_back(n, signal.compute ? static_cast<float>(signal.compute(row)) : -1.4f);
+  for (size_t k = 0; k < read.size(); ++k) in.signals.emplace_back(read[k].key, values[k]);
   LossBuffer buffers[2];
   LossOutput own = buffers[0].view(n, needs.current), usual = buffers[1].view(n, needs.current);
   config.method->token_loss(in, own);

@@ -31,8 +31,7 @@ MethodRow simplerl_row() {
       .title = "SimpleRL-Zoo",
       .paper =
           "Zeng et al. 2025, SimpleRL-Zoo: Investigating and Taming Zero Reinforcement Learning for Open Base Models "
-          "in "
-          "the Wild (arXiv:2503.18892)",
+          "in the Wild (arXiv:2503.18892)",
       .presets = {"paper", "released"},
       .create = create<SimpleRl>};
 }

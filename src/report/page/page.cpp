@@ -21,8 +21,7 @@ constexpr int64_t kChartBudget = 3 << 20, kTokenBudget = 4 << 20;  // bytes
 constexpr size_t kMostNamed = 6;                                   // groups in a title
 constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
-    "all "
-    "of them.";
+    "all of them.";
 
 // Distinct nonempty values of one env.json key over all runs.
 std::string env_values(const std::vector<RunRecord>& runs, const std::string& key, int path_parts = 0) {

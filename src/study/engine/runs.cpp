@@ -19,12 +19,10 @@ namespace {
 std::string about(const TaskOptions& task) {
   if (task.hidden_rule()) {
     return "Each problem is a chain of definitions such as @7 a3 b*2 c-3 with a rule that is said nowhere; the base "
-           "model "
-           "seldom writes the right one.";
+           "model seldom writes the right one.";
   }
   return "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the "
-         "last "
-         "value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
+         "last value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
          "reinforcement learning finds out that working it out pays.";
 }
 
