@@ -36,9 +36,9 @@ const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solutio
 
 std::string id_text(const JsonRow& row, const Json& value, const std::string& key) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer()) return json_text(value);
-  if (value.is_number_float() && json_text(value).ends_with(".0"))
-    return json_text(value).substr(0, json_text(value).size() - 2);
+  const std::string number = json_text(value);
+  if (value.is_number_integer()) return number;
+  if (value.is_number_float() && number.ends_with(".0")) return number.substr(0, number.size() - 2);
   refuse(row, str("\"", key, "\": expected text or a whole number, got ", value.type_name()));
 }
 

@@ -143,8 +143,7 @@ struct OtherModels {
 inline constexpr OtherModels kOtherModels[] = {
     {"a mixture of experts",
      "mixtral qwen2_moe qwen3_moe qwen3_next llama4_text deepseek_v2 deepseek_v3 deepseek_v32 gpt_oss olmoe phimoe "
-     "glm4_moe "
-     "ernie4_5_moe hunyuan_v1_moe granitemoe granitemoeshared minimax minimax_m2 dbrx"},
+     "glm4_moe ernie4_5_moe hunyuan_v1_moe granitemoe granitemoeshared minimax minimax_m2 dbrx"},
     {"a multimodal model",
      "llama4 mllama llava llava_next qwen2_5_omni qwen2_audio qwen3_vl qwen3_vl_moe qwen3_omni_moe "
      "qwen3_5 qwen3_5_moe gemma4 mistral3 pixtral gemma3n paligemma internvl phi4_multimodal kimi_k25"},

@@ -14,8 +14,7 @@ constexpr std::string_view kClauseWords = "where for if when with such given whi
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
 constexpr std::string_view kAdverbs =
     "only precisely thus so hence therefore then about approximately roughly exactly around nearly approx circa ca "
-    "environ "
-    "etwa";
+    "environ etwa";
 constexpr std::string_view kIntroduction =
     "the answer answers solution solutions set final value correct result our required my there";
 // Behind "the" and in front of a verb: the ratio is 3:4.
