@@ -257,14 +257,15 @@ struct TruncatedSampleRows {
       if (lane == 0 && !by_k) choose(r, kTop - kDigit, Until::mass, 0);
     });
     if (by_p) {
+      // Read before the barriers below: conclude() writes these again.
       const double wanted = a.top_p * (by_k ? r.found->kept : r.found->total);
+      const uint32_t least = by_k ? r.found->least : 0;
+      const int64_t ties = by_k ? r.found->ties : 0;
       start(thread_block, r);
       thread_block.each([&](int lane) {
         if (lane == 0 && !by_k) choose(r, kTop - kDigit, Until::mass, wanted);
       });
       descend(thread_block, r, by_k ? kTop : kTop - kDigit, Until::mass, wanted);
-      const uint32_t least = by_k ? r.found->least : 0;
-      const int64_t ties = by_k ? r.found->ties : 0;
       conclude(thread_block, r, [&](Found& f) {
         int64_t most = f.at.count;
         if (by_k && f.at.prefix == least && ties < most) most = ties;
