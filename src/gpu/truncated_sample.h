@@ -257,10 +257,9 @@ struct TruncatedSampleRows {
       if (lane == 0 && !by_k) choose(r, kTop - kDigit, Until::mass, 0);
     });
     if (by_p) {
-      // Read before the barriers below: conclude() writes these again.
       const double wanted = a.top_p * (by_k ? r.found->kept : r.found->total);
       const uint32_t least = by_k ? r.found->least : 0;
-      const int64_t ties = by_k ? r.found->ties : 0;
+      const int64_t ties = by_k ? r.found->ties : 0;  // both before the next barriers: conclude() writes them
       start(thread_block, r);
       thread_block.each([&](int lane) {
         if (lane == 0 && !by_k) choose(r, kTop - kDigit, Until::mass, wanted);

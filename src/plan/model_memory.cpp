@@ -18,6 +18,7 @@ constexpr int64_t kOffloadBuffers = 3;  // of train/optimizer/host_state.h
 
 int64_t number(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : kF32; }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+bool by_pairs(const PassShape& shape) { return shape.gpu || kernels::bf16_gemm().pairs; }  // bf16, not widened
 int64_t padded(int64_t rows) { return rounded_up(rows, kGemmRows); }
 
 // Widths of a row, in numbers.
@@ -67,8 +68,8 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
 // What GEMMs take beside their rows (model/gemm/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
 // that is less than the weights. bf16: a packed copy of the rows, or, where they are widened, the rows in f32 and as
 // much again packed, and what each thread widens of the weights.
-int64_t gemm_bytes(const Widths& w, Dtype dtype, int64_t P) {
-  const int64_t widest = std::max({w.D, w.F, w.query});
+int64_t gemm_bytes(const Widths& w, Dtype dtype, const PassShape& shape) {
+  const int64_t P = padded(shape.rows), widest = std::max({w.D, w.F, w.query});
   if (dtype == Dtype::f32) {
     int64_t most = std::min(P, kernels::kSumInner) * widest;
     for (const auto& [I, O] : {std::pair(w.D, w.N), {w.query, w.D}, {w.D, 2 * w.F}, {w.F, w.D}}) {
@@ -76,21 +77,21 @@ int64_t gemm_bytes(const Widths& w, Dtype dtype, int64_t P) {
     }
     return most * kF32;
   }
-  if (kernels::bf16_gemm().pairs) return P * widest * 2;
+  if (by_pairs(shape)) return P * widest * 2;
   return 2 * P * std::max(widest, 2 * w.F) * kF32;
 }
 
 // A tile of logits with its rows; backward has it in the matrix's type, too, and maybe the logits of all rows.
-int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backward) {
-  const int64_t M = std::min(padded(rows), kernels::kHeadRows), n = std::min(c.vocab_size, kernels::kTile);
+int64_t tile_bytes(const ModelConfig& c, Dtype dtype, const PassShape& shape, bool backward) {
+  const int64_t rows = padded(shape.rows), kept = kernels::rows_kept(c.vocab_size);
+  const int64_t M = std::min(rows, kernels::kHeadRows), n = std::min(c.vocab_size, kernels::kTile);
   const int64_t E = number(dtype), D = c.hidden_size;
-  const int64_t kept = kernels::rows_kept(c.vocab_size);
   int64_t bytes = M * n * kF32;
-  if (backward) bytes += std::min(padded(rows), kept) * c.vocab_size * kF32;
+  if (backward) bytes += std::min(rows, kept) * c.vocab_size * kF32;
   if (dtype == Dtype::bf16) {
     bytes += M * D * 2 * E;  // the rows, and packed
     if (backward) bytes += M * n * E * 2 + M * D * kF32;
-    if (!kernels::bf16_gemm().pairs) bytes += (M * D + M * n) * kF32;
+    if (!by_pairs(shape)) bytes += (M * D + M * n) * kF32;
   }
   return bytes;
 }
@@ -166,9 +167,9 @@ PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options
   const RowBytes row(w, E);
   const int64_t rows = shape.rows * w.D * kF32;  // of hidden states
   PassMemory blocks{.activations = P * (row.x + row.attention + row.mlp),
-                    .scratch = P * row.scratch + stage_bytes(w, E, shape) + gemm_bytes(w, options.dtype, P) + rows};
+                    .scratch = P * row.scratch + stage_bytes(w, E, shape) + gemm_bytes(w, options.dtype, shape) + rows};
   blocks.note = str(grouped(shape.rows), " rows, one layer at a time");
-  PassMemory head{.scratch = 2 * rows, .logits = tile_bytes(config, options.dtype, shape.rows, false)};
+  PassMemory head{.scratch = 2 * rows, .logits = tile_bytes(config, options.dtype, shape, false)};
   head.note = str(grouped(shape.rows), " rows");
   return blocks.total() >= head.total() || !shape.head ? blocks : head;
 }
@@ -201,11 +202,11 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   PassMemory blocks = head;
   // Hidden states and those that have a target, the gradient of these, and both again for the rows that count.
   head.scratch = 5 * rows;
-  head.logits = tile_bytes(config, options.dtype, shape.rows, true);
+  head.logits = tile_bytes(config, options.dtype, shape, true);
   // What BlockBackward has: both Scratch, gradients of qkv, attended and gate_up, and of the residual stream.
   const int64_t copy = E == kF32 && w.output == 0 ? 0 : w.D * E;
   blocks.scratch = P * (2 * row.scratch + (w.N + w.query + 2 * w.F) * E + row.x + copy) + rows +
-                   attend_bytes(w, shape) + gemm_bytes(w, options.dtype, P);
+                   attend_bytes(w, shape) + gemm_bytes(w, options.dtype, shape);
   return blocks.total() >= head.total() || !shape.head ? blocks : head;
 }
 
@@ -219,15 +220,14 @@ int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& ro
 }
 
 PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
-                           const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut) {
+                           const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu) {
   const int64_t V = config.vocab_size;
   const int64_t prefill = std::min(std::max(engine.prefill_tokens, prompt), room.prompt_slots * prompt);
   const int64_t rows = std::max(prefill, room.slots);
-  PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false});
+  PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false, .gpu = gpu});
   const int64_t drawn = std::min(logit_rows(V), padded(room.slots));
   m.logits = kF32 * V * (room.prompt_slots + std::max(drawn, padded(room.prompt_slots)));
-  m.logits +=
-      threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row, and candidates where distributions are cut
+  m.logits += threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row; candidates where they are cut
   return m;
 }
 

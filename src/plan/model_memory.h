@@ -54,7 +54,7 @@ struct PassShape {
   int64_t rows = 0;    // tokens of the largest micro-batch
   int64_t length = 0;  // of the longest sequence
   int64_t threads = 1;
-  bool head = true;  // ends in the LM head (a critic: in one number a row)
+  bool head = true, gpu = false;  // whether it ends in the LM head (a critic: in one number a row)
 };
 // The largest instant of scoring rows, and of a forward and backward pass.
 PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options, const PassShape& shape);
@@ -65,6 +65,6 @@ int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype);
 int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room);
 // Decoding and prefill beside the cache. `prompt` is the longest prompt.
 PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
-                           const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut);
+                           const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu);
 
 }  // namespace ucas

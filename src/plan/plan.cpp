@@ -98,7 +98,6 @@ class Planner {
   int64_t share(int64_t all) const { return (all + ranks_ - 1) / ranks_; }
 
   bool is_bf16() const { return c_.dtype == Dtype::bf16; }
-
   void standing() {
     policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
@@ -196,7 +195,7 @@ class Planner {
                       : str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens");
     part("KV cache", held)[kGenerate] = cache_;
     const bool cut = c_.rollout.sampling().truncates();
-    instants_[kGenerate] = generate_memory(m_.policy, m_.options, room, engine, prompt, threads_, cut);
+    instants_[kGenerate] = generate_memory(m_.policy, m_.options, room, engine, prompt, threads_, cut, gpu_ > 0);
   }
 
   // What the parts so far, which stand all the time, leave of a GPU; 0 on the CPU.
@@ -208,8 +207,8 @@ class Planner {
   }
 
   PassShape shape(int64_t responses, bool head = true) const {
-    const int64_t budget = std::max(c_.update.micro_batch_tokens, longest_);
-    return {.rows = std::min(budget, responses * longest_), .length = longest_, .threads = threads_, .head = head};
+    const int64_t rows = std::min(std::max(c_.update.micro_batch_tokens, longest_), responses * longest_);
+    return {.rows = rows, .length = longest_, .threads = threads_, .head = head, .gpu = gpu_ > 0};
   }
 
   void larger(size_t phase, const PassMemory& pass) {
@@ -241,13 +240,14 @@ class Planner {
     const PassMemory& most = *std::max_element(instants_ + kScore, instants_ + kSave, [](const auto& a, const auto& b) {
       return a.activations < b.activations;
     });
-    auto& activations = part("activations", most.note);
-    for (size_t p = 0; p < kPhases; ++p) activations[p] = instants_[p].activations;
-    auto& scratch = part("scratch", "temporary buffers");
-    for (size_t p = 0; p < kPhases; ++p) scratch[p] = instants_[p].scratch;
-    auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
-    for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
+    at_once("activations", most.note, &PassMemory::activations);
+    at_once("scratch", "temporary buffers", &PassMemory::scratch);
+    at_once("logits", str("vocabulary ", grouped(m_.policy.vocab_size)), &PassMemory::logits);
     step_data();
+  }
+  void at_once(const std::string& name, const std::string& note, int64_t PassMemory::* bytes) {
+    auto& of = part(name, note);
+    for (size_t p = 0; p < kPhases; ++p) of[p] = instants_[p].*bytes;
   }
 
   void step_data() {
