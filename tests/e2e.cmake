@@ -1,6 +1,6 @@
 # End-to-end runs of the real program (Python's standard library only). Arguments: the build folder.
 # e2e/NAME_e2e.py is part of `make test` where a shorter form of it is named here or it is short; the whole of the others is labelled "check".
-set(LONG clock commands_ranks diagnose faults masters_ranks micro_ranks offload rank_faults ranks replay resume reward samplers samplers_ranks study study_kills tutorial)
+set(LONG check clock clusters commands_ranks diagnose faults launch masters_ranks micro_ranks offload rank_faults ranks replay resume reward samplers samplers_ranks study study_kills tutorial)
 set(SHORT ranks resume reward study)   # with --short
 # The task and the base that most of them begin with, made once.
 set(E2E_BASE ${CMAKE_BINARY_DIR}/e2e-base)
