@@ -27,10 +27,10 @@ std::string asked_data(const FigureInput& in) {
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data) {
   std::vector<std::string> all, chosen;
   for (const EvalRecord* e : evaluations_of(in.groups, data)) {
-    for (const auto& [source, numbers] : e->by_source) {
+    for (const auto& [source, numbers] : e->by_source)
       if (std::ranges::find(all, source) == all.end()) all.push_back(source);
-    }
   }
+  std::ranges::sort(all);
   const std::vector<std::string>& asked = in.request.sources;
   for (const std::string& source : asked.empty() ? all : asked) {
     if (std::ranges::find(all, source) != all.end()) chosen.push_back(source);
