@@ -155,7 +155,7 @@ AskMany::Ended AskMany::attempt(Worker& worker, size_t item) {
       }
     }
     const double asked = reply.status == 429 || reply.status == 503 ? wait_asked(reply) : -1;
-    if (asked < 0 && tries++ >= limits_.retries) return out;
+    if (stopping_ || (asked < 0 && tries++ >= limits_.retries)) return out;
     ++again_;
     count_warning(Warning::request);
     {
