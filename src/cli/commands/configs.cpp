@@ -43,7 +43,7 @@ struct ConfigOptions {
   }
 };
 
-constexpr const char* kAdapterRate = "1e-5";
+constexpr double kAdapterRates = 10;     // learning rates of all weights (docs/first-model.md)
 constexpr int64_t kTemplateTokens = 64;  // what a template adds to a question, at most, where nothing is known
 constexpr int64_t kPromptStep = 64;
 constexpr double kMemoryShare = 0.97;  // what a plan is off by, and what else a machine holds, is the rest
@@ -188,11 +188,10 @@ std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& 
     const size_t equals = remedy.setting.find(" = ");
     settings.push_back(typed(remedy.setting.substr(0, equals), remedy.setting.substr(equals + 3)));
   }
-  // Adapters take a larger step than all weights do.
   const bool given = std::ranges::find(settings, "optimizer.lr", &Setting::key) != settings.end();
-  if (make_train_config(settings).lora.on() && !given) {
-    settings.push_back(typed("optimizer.lr", kAdapterRate));
-  }
+  const TrainConfig made = make_train_config(settings);
+  const auto rate = static_cast<float>(kAdapterRates * made.optimizer.lr);  // in few digits
+  if (made.lora.on() && !given) settings.push_back(typed("optimizer.lr", str(rate)));
   return settings;
 }
 
