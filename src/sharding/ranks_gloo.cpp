@@ -36,7 +36,7 @@ constexpr std::chrono::seconds kDevicePatience{180}, kDeviceSaid{150};
 
 enum class Kind : int64_t { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
 
-// What a rank is about to do, said before it does.
+// The next collective of a rank, sent before it begins.
 struct Header {
   Kind kind = Kind::barrier;
   int64_t number = 0, bytes = -1;
@@ -70,7 +70,7 @@ const at::Tensor& any_of(Ranks::OfRanks lists) {
   return std::ranges::find_if(lists, [](const auto& list) { return !list.empty(); })->front();
 }
 
-// Some elements of tensors that lie end to end, as far as there are so many.
+// Some elements of concatenated tensors, up to the last one.
 struct Elements {
   int64_t first = 0, most = 0;
   int64_t among(int64_t all) const { return std::clamp<int64_t>(all - first, 0, most); }
@@ -100,7 +100,7 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
+  void publish_failure(const std::string& text) override { heartbeat_->publish_failure(text); }
 
   void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
@@ -135,14 +135,15 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
+  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t contributors) override {
     const at::NoGradGuard no_grad;
     begin(Kind::add_in_order, what, bytes_in(to));
     // All-to-all of so many elements at a time that the buffers stay small.
     int64_t longest = 0;
     for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
     const int64_t most = std::max<int64_t>(kExchangeElements / size(), 1);
-    for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
+    for (int64_t first = 0; first < longest; first += most)
+      add_some_in_order(what, to, sums, contributors, {first, most});
   }
 
   using Ranks::broadcast;
@@ -168,9 +169,9 @@ class GlooRanks final : public Ranks {
   }
 
   // These elements of each owner's list.
-  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
+  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t contributors,
                          const Elements& some) {
-    const auto self = static_cast<size_t>(rank()), n = static_cast<size_t>(givers);
+    const auto self = static_cast<size_t>(rank()), n = static_cast<size_t>(contributors);
     std::vector<int64_t> sent(to.size()), received(to.size());
     int64_t all_sent = 0, all_received = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -209,7 +210,7 @@ class GlooRanks final : public Ranks {
     std::vector<at::Tensor> of, one;
     c10::intrusive_ptr<c10d::Work> work = {};
   };
-  // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
+  // A call costs its latency: small tensors of one type share a call. All are on one device.
   static std::vector<Load> loads_of(std::span<const at::Tensor> tensors) {
     std::vector<Load> loads;
     Load small;
@@ -282,7 +283,7 @@ class GlooRanks final : public Ranks {
     while (!under_way.empty()) land();
   }
 
-  // What is sent and received for it: itself, or where only the host has a way to the others, a copy there.
+  // The tensor that is sent and received: `tensor`, or a copy on the host if only the host is connected.
   at::Tensor carried(const at::Tensor& tensor) {
     if (tensor.is_cpu()) return tensor;
     if (!asked_for_device_) {
@@ -311,7 +312,7 @@ class GlooRanks final : public Ranks {
     }
     if (!here && leads()) {
       warn(
-          "no NCCL (nccl.h was not beside torch at configure, or UCAS_NCCL=off): what GPUs exchange goes through their "
+          "no NCCL (nccl.h was not next to torch at configure, or UCAS_NCCL=off): GPUs communicate through their "
           "hosts, many times slower");
     }
   }
@@ -335,7 +336,7 @@ class GlooRanks final : public Ranks {
                         own = printable(text.substr(0, text.find('\n')), 300);
       const std::string why = known.starts_with("another") ? known
                                                            : str(own, known.empty() ? "" : "; ", known,
-                                                                 "; has another rank ended? its message says why");
+                                                                 "; if another rank ended, its message has the reason");
       throw Error(ErrorKind::ranks, str("rank ", rank(), " of ", size(), ": ", what, " failed: ", why), kNumeric);
     }
   }
@@ -382,7 +383,7 @@ class GlooRanks final : public Ranks {
   const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
   const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
-  DeviceGroup device_;  // of tensors that do not lie on the CPU, once there were any
+  DeviceGroup device_;  // of tensors that are not on the CPU, made for the first one
 };
 
 }  // namespace

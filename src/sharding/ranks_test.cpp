@@ -76,7 +76,7 @@ TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_other
   for (const int64_t size : {2, 3, 4}) {
     const int64_t large = size == 4 ? kExchangeElements / size + 1001 : 5000;  // in two exchanges, or one
     const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
-      for (const int64_t givers : {size, int64_t{1}, size - 1}) {
+      for (const int64_t contributors : {size, int64_t{1}, size - 1}) {
         const auto self = static_cast<size_t>(ranks.rank());
         const auto like = in_order_of(0, size, large);
         std::vector<at::Tensor> sums, expected;
@@ -84,18 +84,18 @@ TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_other
           sums.push_back(one.mul(0.123));
           expected.push_back(one.mul(0.123));
         }
-        for (int64_t r = 0; r < givers; ++r) {
+        for (int64_t r = 0; r < contributors; ++r) {
           const auto of_rank = in_order_of(r, size, large)[self];
           for (size_t i = 0; i < expected.size(); ++i) expected[i].add_(of_rank[i]);
         }
         const int64_t before = ranks.bytes();
-        ranks.add_in_order("in order", in_order_of(ranks.rank(), size, large), sums, givers);
+        ranks.add_in_order("in order", in_order_of(ranks.rank(), size, large), sums, contributors);
         for (size_t i = 0; i < sums.size(); ++i)
-          if (!sums[i].equal(expected[i])) return str("other bits of ", givers, " givers: ", i);
+          if (!sums[i].equal(expected[i])) return str("other bits of ", contributors, " contributors: ", i);
         const std::vector<int64_t> owned = {7 + large, 0, 300, 0};
         int64_t others = 0;
         for (int64_t r = 0; r < size; ++r) others += r == ranks.rank() ? 0 : owned[static_cast<size_t>(r)];
-        if (ranks.bytes() - before != (ranks.rank() < givers ? 4 * others : 0)) return "sends something else";
+        if (ranks.bytes() - before != (ranks.rank() < contributors ? 4 * others : 0)) return "sends something else";
       }
       return "";
     });
