@@ -150,7 +150,7 @@ bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
   return config.tie_word_embeddings && is_saved_whole(lora, kEmbedding);
 }
 
-// An adapter's matrices, and what was trained whole beside them, over the base's values.
+// An adapter's matrices, and parameters trained whole with them, over the base's values.
 void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config, const Kept& kept,
                   const std::string& directory) {
   if (trains_tied_embedding(config, adapter.lora) && !adapter.ties) {
@@ -203,7 +203,7 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
   if (adapter && adapter->dropout > 0 && options.trained != Trained::none) {
     ucas::warn(str(path_join(directory, kAdapterConfig), ": lora_dropout = ", adapter->dropout,
-                   " is ignored: ucas trains adapters without dropout, so this adapter goes on with 0"));
+                   " is ignored: ucas trains adapters without dropout, so this adapter trains with 0"));
   }
   const ModelConfig config = read_model_config(options.base);
   Kept kept;

@@ -1,4 +1,4 @@
-// Decoding several responses side by side, where the model lies: each call gives the next tokens of all of them.
+// Batched decoding on the model's device: each call gives the next token of every lane.
 #pragma once
 
 #include <memory>

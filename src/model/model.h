@@ -101,17 +101,17 @@ class Model {
   const Weights& weights() const { return *weights_; }
   at::Device device() const;
 
-  // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds the
-  // gradients of parameters where they lie, in their .grad.
+  // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds to
+  // the parameters' .grad in place.
   at::Tensor hidden(const Packed& packed);
   // Whether hidden() takes sequences that go on from others; nothing else does.
   bool shares_prefixes() const;
   Head& head() { return *head_; }
   // All it was asked to compute so far (hf/parameters.h).
   Work work() const;
-  // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
+  // The weights of a whole checkpoint, in a fixed order: f32 or (frozen in a bf16 model) bf16.
   std::vector<NamedTensor> parameters();
-  // The low-rank matrices beside them, f32, under PEFT's names; empty: none.
+  // The low-rank matrices of an adapter, f32, under PEFT's names; empty: none.
   std::vector<NamedTensor> adapter();
   // The same weights without the adapter, and nothing to train; shares them with this model.
   std::unique_ptr<Model> base();
@@ -119,7 +119,7 @@ class Model {
   std::unique_ptr<Model> merged();
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   std::vector<NamedTensor> trainable();
-  // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
+  // The trained parameters of each block, for whose backward `watch` is called from now on, last block first; null: for
   // none. Empty where the backward is autograd's, which calls no hook.
   std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* watch);
   // Of trained parameters, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values
@@ -135,7 +135,7 @@ class Model {
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0);
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots);
-  // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]
+  // One token for each of n slots: token[i] is at position[i] of slot[i]. [n, D]
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache);
   // Decodes and samples over this cache, which must live as long (model/decoder.h).

@@ -1,5 +1,5 @@
-// Tensors of a model or of its optimizer as the writer of weight files takes them (hf/safetensors.h): where they lie
-// and what type they have is of no concern to it.
+// Tensors of a model or of its optimizer as the writer of weight files takes them (hf/safetensors.h), of any device and
+// type.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ucas {
 
-// The f32 master weights of a bf16 model where not all of them lie in its leaves: ranks keep a share each
+// The f32 master weights of a bf16 model that its parameters do not hold: ranks keep a shard each
 // (sharding/sharded_gradients.h), an offloaded optimizer keeps them on the host (train/optimizer/host_state.h). How
 // such a model is loaded without them, and written to files all the same.
 
@@ -40,8 +40,8 @@ void save_model(Model& model, const std::string& directory, const std::string& l
 // f32, f16, bf16, int8 or uint8.
 StoredType stored_type_of(const at::Tensor& tensor);
 
-// Shares the tensors; a copy is made, one at a time, of those that lie on another device or are not contiguous, and
-// `values` is asked for those that have none.
+// Shares the tensors; copies, one at a time, those on another device or not contiguous; `values` gives those without
+// values of their own.
 std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors,
                                             const MasterValues& values = nullptr);
 

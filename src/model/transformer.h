@@ -31,7 +31,7 @@ class Forward {
   // As in Model. `hidden` is differentiable when gradients are on; the others run without.
   virtual at::Tensor hidden(const Packed& packed) = 0;
   virtual bool shares_prefixes() const { return false; }
-  virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
+  virtual bool backward_by_hand() const { return true; }  // calls Weights::watch for its blocks
   virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
@@ -45,8 +45,8 @@ class Forward {
   }
 };
 
-// For those whose backward is written by hand and adds the gradients of the leaves where they lie. Whether there will
-// be one; then `hidden`, which was computed without gradients, tied to all leaves through it.
+// For forwards with a backward by hand, which accumulates the parameters' gradients in place. Whether there will be
+// one; then `hidden`, which was computed without gradients, tied to all parameters through it.
 bool wants_gradient(const Weights& weights);
 at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
                           std::function<void(const at::Tensor& d_hidden)> backward);

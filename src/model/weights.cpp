@@ -206,7 +206,7 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   }
 }
 
-// Matrices that lie in one (Layer::linear) follow each other.
+// Matrices that are rows of one (Layer::linear) follow each other.
 void make_layer(Allocator& make, const std::string& prefix, const std::vector<BlockParameter>& parameters,
                 Layer& layer) {
   for (size_t i = 0, end = 0; i < parameters.size(); i = end) {

@@ -186,7 +186,7 @@ std::string Run::state() const {
       std::ranges::max_element(live_, {}, [&](const Live& l) { return results_[l.result].token.size(); });
   const Episode& of = results_[longest->result];
   return str("sampling ", results_.size(), " responses, ", std::ranges::count(done_, 1), " ended, ", live_.size(),
-             " under way, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
+             " active, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
              ", sample ", of.sample, ", at token ", of.token.size());
 }
 
@@ -208,20 +208,20 @@ std::vector<Episode> Run::finish() {
   return ended;
 }
 
-// Of a cache whose slots share it: one response at full length fits beside all prompts.
+// Of a cache whose slots share it: one response at full length fits with all prompts.
 int64_t Run::cache_tokens() const {
   if (room_.tokens == 0) return 0;
   return std::max(room_.tokens, room_.length + kBeginning) + room_.prompt_slots * (longest_prompt_ + kBlock);
 }
 
-// How many more responses may begin now: each takes a block or two soon, and those active go on growing.
+// How many more responses may begin now: each needs a block or two in its next steps, and active ones keep growing.
 int64_t Run::admissible() const {
   const auto slots = static_cast<int64_t>(free_slots_.size());
   const int64_t room = (cache_->free_tokens() - kGrowth * static_cast<int64_t>(live_.size())) / kBeginning;
   return std::min(slots, live_.empty() ? std::max<int64_t>(room, 1) : room);
 }
 
-// Responses that were set aside go first.
+// Evicted responses go first.
 void Run::fill_slots() {
   while (!set_aside_.empty()) {
     if (admissible() <= 0 || !take_up(set_aside_.back())) return;
@@ -282,7 +282,7 @@ void Run::allocate_values() {
   }
 }
 
-// Goes on with a response that was set aside: its keys and values are made again. False: there is no room yet.
+// Resumes an evicted response: re-prefills its KV cache. False: there is no room yet.
 bool Run::take_up(size_t result) {
   const Episode& response = results_[result];
   const std::span<const int32_t> prompt = job(response.job).prompt;

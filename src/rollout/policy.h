@@ -58,7 +58,7 @@ bool cores_are_divided(int64_t threads);
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);
-// A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
+// A checkpoint with its tokenizer, which may be elsewhere ("": next to the weights); checks the vocabulary before it
 // reads the weights. `masters` as load_model() has it.
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
                    const std::string& tokenizer = "", const KeptMasters& masters = nullptr);

@@ -109,10 +109,10 @@ class Rollouter {
 
 std::unique_ptr<Rollouter> make_engine(Model& model, EngineConfig config = {});
 
-// Sampling on all ranks: each takes every size-th prompt, and all get all responses, as from one process. A response
-// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. Responses travel as bytes, bit
-// for bit: numbers as they lie in memory, as all who read them are the same program. Without inserts: an environment is
-// refused under several ranks.
+// Sampling on all ranks: each samples every size-th prompt, and all get all responses, as from one process. A response
+// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. Responses are exchanged as bytes,
+// bit for bit: numbers in memory order, as all readers are the same program. Without inserts: an environment is refused
+// under several ranks.
 
 // Borrows both.
 std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks);

@@ -25,8 +25,8 @@ namespace {
 
 constexpr int64_t kKnownTokens = 64;  // of the response that is part of the known text, at most
 constexpr uint32_t kKnownSeed = 1;
-constexpr double kTaking = 120;  // seconds at least for a call of a hand-over: weights are read from a disk
-// Weights of before are told from those of now where they move log-probs by more than the rounding of f32.
+constexpr double kTaking = 120;  // seconds at least for a weight sync's call: weights are read from a disk
+// Old and new weights are told apart only if they move log-probs by more than the rounding of f32.
 constexpr double kMoved = 1e-5;
 
 // A seed for each response: a server knows nothing of the others.
@@ -253,7 +253,7 @@ std::string ServedRollout::ask(size_t server, const std::string& body, double ti
   return why;
 }
 
-// A response to the known prompt, sampled as training draws.
+// A response to the known prompt, sampled as in training.
 Episode ServedRollout::draw(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
@@ -317,7 +317,7 @@ void ServedRollout::check_drawn(size_t server, const Episode& sampled) const {
   const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
   if (apart <= kWeightSyncTolerance) return;
   throw Error(ErrorKind::server,
-              str(acknowledged_by(server), "the log-probs of what it draws differ from ours by ", apart,
+              str(acknowledged_by(server), "the log-probs of what it samples differ from ours by ", apart,
                   " in the mean, more than ", kWeightSyncTolerance, ": they are not of temperature ",
                   config_.temperature, " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
               kInterrupted);

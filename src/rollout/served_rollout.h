@@ -1,8 +1,8 @@
-// Sampling by servers of vLLM: prompts go out as token ids, each response with a seed of its
-// own, and come back as token ids with log-probs; weights go over by a directory that the servers see, too. A hand-over
-// that was acknowledged is not believed: after each one the server's log-probs of a known text must be ours, and nearer
-// to ours than to those of the weights before. Borrows model and tokenizer files; the directory is inside the run's.
-// Threads: one caller; requests have their own, and each server its own while weights are handed over.
+// Sampling by servers of vLLM: prompts are sent as token ids, each response with a seed of its own, and received as
+// token ids with log-probs; weights are synced through a directory that the servers see, too. An acknowledged sync is
+// not trusted: after each one the server's log-probs of a known text must be ours, and closer to ours than to those of
+// the weights before. Borrows model and tokenizer files; the directory is inside the run's. Threads: one caller;
+// requests have their own, and each server its own during a sync.
 #pragma once
 
 #include <cstdint>
@@ -99,7 +99,7 @@ class ServedRollout final : public Rollouter {
   const int64_t token_budget_;
   std::string name_;            // of the model there
   std::vector<int32_t> known_;  // the known text: the prompt and a response to it
-  std::vector<double> before_;  // our log-probs of it at the last hand-over
+  std::vector<double> before_;  // our log-probs of it at the last weight sync
   int64_t weights_ = 0;
   int64_t tried_again_ = 0;
   double difference_ = 0;

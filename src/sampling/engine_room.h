@@ -52,7 +52,7 @@ inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples,
 }
 
 // Of a GPU with `total` bytes, what tensors may take: a sixteenth is left to CUDA's context, the libraries' workspaces
-// and what lies between allocations.
+// and fragmentation.
 inline int64_t usable_gpu(int64_t total) { return total - total / 16; }
 
 // For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: bytes of a GPU that

@@ -11,7 +11,7 @@
 
 namespace ucas {
 
-// A parameter that GEMMs read: its leaf, or a copy of it in another type (model/weights.h).
+// A parameter that GEMMs read: itself, or a copy of it in another type (model/weights.h).
 struct Matrix {
   at::Tensor leaf, compute;  // [O, I]
 };

@@ -1,6 +1,6 @@
-// A GEMM of the block with its parameters, y = x W^T (+ b), forward and backward. Its leaf parameters (q, k
-// and v; gate and up) lie side by side in one matrix, so that they are one GEMM. Whatever changes such a GEMM
-// for a part of a model (an adapter, a packed copy) belongs here.
+// A GEMM of the block with its parameters, y = x W^T (+ b), forward and backward. Its parameters (q, k and v; gate and
+// up) are rows of one matrix, so that they are one GEMM. Whatever changes such a GEMM for a part of a model (an
+// adapter, a packed copy) belongs here.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,8 +12,8 @@
 
 namespace ucas {
 
-// The f32 gradient of a leaf, made of zeros where there is none yet. Backward passes add to it where it lies: a second
-// copy of all gradients never exists.
+// The f32 gradient of a parameter, zeros if undefined. Backward passes accumulate in place: a second copy of all
+// gradients never exists.
 at::Tensor gradient_of(const at::Tensor& leaf);
 
 // The low-rank addition of one part: y += (x A^T) B^T. Leaves are f32, their copies what GEMMs read.

@@ -1,6 +1,6 @@
-// LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time,
-// so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
-// in any company (model/gemm/gemm.h); Head::logits cuts the vocabulary in the same tiles.
+// LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time, so
+// that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits are bit-identical in
+// any batch (model/gemm/gemm.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head/head.h"
 
 #include <ATen/core/Tensor.h>
@@ -313,7 +313,7 @@ class HostSampler final : public TokenSampler {
 
   SamplingConfig sampled_, greedy_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Samplers>> free_;  // as many as threads drew at once
+  std::vector<std::unique_ptr<Samplers>> free_;  // as many as threads sampled at once
 };
 
 }  // namespace
@@ -334,7 +334,7 @@ HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& targ
                       std::span<const TokenSignal> signals) const {
   UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "expected one target per row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
-  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets lie in the vocabulary");
+  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets are in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
   const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
   work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());

@@ -1,5 +1,5 @@
-// The LM head where the weights lie: what it says of given tokens, for the trainer, and the tokens sampled from it, for
-// the sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
+// The LM head on the device of its weights: statistics of given tokens, for the trainer, and sampled tokens, for the
+// sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -36,7 +36,7 @@ struct SampleRequest {
   bool greedy;
 };
 
-// Samples where the logits lie; one for a run, it owns its scratch memory.
+// Samples on the device of the logits; one for a run, it owns its scratch memory.
 class TokenSampler {
  public:
   virtual ~TokenSampler() = default;
@@ -53,7 +53,7 @@ class Head {
   void note_logits(int64_t rows) const;             // counts a step whose logits a Decoder computes by itself
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
-  // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds the matrix's gradient where it lies.
+  // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds to the matrix's gradient in place.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
                   std::span<const TokenSignal> signals = {}) const;
   // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.

@@ -1,6 +1,6 @@
 // R_i of the responses to a generation batch: the verdict of the grader of their data source, the parts of the score
 // (objective/advantage/reward_terms.h), the overlong penalty. Fed by train/collect. Of several ranks each grades some
-// of the responses (sharding/agreement.h); the leader alone asks reward.command, and tells.
+// of the responses (sharding/agreement.h); the leader alone calls reward.command, and broadcasts the replies.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct PaidGroup {
   std::span<const std::string> text;               // [G]
   std::span<Response> response;                    // [G] gets verdict, terms, score, reward
   std::vector<std::span<const int32_t>> ids = {};  // [G], or none where they are not at hand
-  const std::string* row = nullptr;                // of the data, where the reward is told it
+  const std::string* row = nullptr;                // of the data, where the reward receives it
 };
 
 class Rewards {

@@ -54,7 +54,7 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
                 "put the checkpoints back, or start anew with another --out");
   } else if (last > 0) {
     warn(str(run.path(), ": stopped before its first checkpoint: the ", last, " steps in ", run.steps_file(),
-             " are removed and made again"));
+             " are removed and computed again"));
   }
 }
 

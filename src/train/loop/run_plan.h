@@ -1,5 +1,5 @@
-// What a run takes of the machine, decided once, before anything is loaded, and handed down: memory, the responses
-// decoded at once, where the optimizer's state lies, and what ranks share of it.
+// What a run takes of the machine, decided once, before anything is loaded, and passed on: memory, the responses
+// decoded at once, the optimizer's device, and what ranks shard of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ struct RunPlan {
   // the run before.
   EngineConfig slots;
   Shard shard = Shard::moments;
-  bool offload = false;  // masters and moments lie on the host. `auto` is a matter of GPUs
+  bool offload = false;  // masters and moments are on the host. `auto` is a matter of GPUs
 };
 
 // `resumed`: the run that goes on; null: a fresh one at `out`. Error(ErrorKind::limit) where memory or disk cannot do,

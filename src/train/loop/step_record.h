@@ -28,7 +28,7 @@ class StepRecord {
  public:
   // Where the policy computes: what it did, held against the machine's limits. Only sampling is bound by memory.
   struct MachineShare {
-    const Metric *operations, *bandwidth;  // null: not told
+    const Metric *operations, *bandwidth;  // null: unknown
   };
   // The seconds of its life are a metric, and what the policy did in them others.
   class Clock {
@@ -57,7 +57,7 @@ class StepRecord {
   StepMetrics metrics;
   TokenUpdates updates;  // [N] each of a step that is kept whole, else empty
 
-  // `phase` is what the observer is told that the trainer is at now.
+  // `phase`: the trainer's phase for the observer.
   [[nodiscard]] Clock time(const Metric& seconds, const char* phase = nullptr, const MachineShare& share = {});
   bool keeps_tokens() const;  // all that methods read of this step is stored
 

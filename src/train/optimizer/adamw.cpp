@@ -37,7 +37,7 @@ Coefficients coefficients_of(const ParameterUpdate& u) {
 }
 
 // p <- p keep; m <- m + (g - m)(1 - b1); v <- b2 v + (1 - b2) g^2; p <- p - step_size m / (sqrt v / root + eps).
-// IEEE operations only, element by element: the same bits however the loop is cut or vectorised. Zeroes the gradient.
+// IEEE operations only, element by element: bit-identical however the loop is cut or vectorised. Zeroes the gradient.
 // False if any result is not finite, or a second moment is negative.
 bool update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
                      const Coefficients& c) {

@@ -31,7 +31,7 @@ struct HostState::Part {
   }
 };
 
-// Of a device that copies beside its work: what was fetched waits for nothing else, what is put back for its update.
+// Of a device that copies in the background: a fetch waits for no other work, a write-back for its update.
 struct HostState::Streams {
   explicit Streams(at::Device device)
       : device(device),

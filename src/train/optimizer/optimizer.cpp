@@ -34,7 +34,7 @@ constexpr size_t kTrimmedFrom = size_t{64} << 20;
   throw Error(ErrorKind::numeric,
               str("update ", update, " (learning rate ", lr, ") left ", name,
                   " or its moments with values that are not finite; lower the learning rate, or look at the data. "
-                  "Nothing of it is saved: the last checkpoint stands"),
+                  "Nothing of it is saved: the last checkpoint remains"),
               kNumeric);
 }
 

@@ -1,4 +1,4 @@
-// How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations beside it. Master
+// How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations. Master
 // weights are f32, arithmetic is f32; moments are kept as train/optimizer/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
 //   adamw (GPU)   the same by an own kernel, in one pass, where moments are f32
@@ -22,7 +22,7 @@ struct ParameterState {  // one parameter and all that is kept for it
   at::Tensor parameter;  // shared with the model
   Moment mean, square;   // Muon has no square; neither where another rank keeps them
   at::Tensor
-      host_master;    // its f32 values where they lie on the host (train/optimizer/host_state.h); `parameter` has none
+      host_master;    // its f32 values if they are on the host (train/optimizer/host_state.h); `parameter` has none
   Bf16Copy copy;      // of `parameter`, which then follows these
   int64_t first = 0;  // of a part: the number of its first element in the whole parameter
   bool by_muon = false;

@@ -74,7 +74,7 @@ void check_free_space(const Save& save, double bytes_of_state) {
       str(what, " holds ", value, finite ? str(", too large for ", dtype, ", in which this model is stored") : "",
           ": such a checkpoint is never saved; ",
           finite ? "begin from a copy of the model with torch_dtype float32" : "lower the learning rate",
-          "; the last checkpoint stands"),
+          "; the last checkpoint remains"),
       kNumeric);
 }
 
@@ -258,7 +258,7 @@ void write_checkpoint(const Save& save, const std::string& state_json, const std
     seal_directory(save.temporary, save.step, others);
     sync_directory(save.state());
     sync_directory(save.temporary);
-    // What stands there is broken: a resume passed over it.
+    // The checkpoint there is broken: a resume passed over it.
     if (exists(save.target)) discard(save.run, save.step);
     rename_path(save.temporary, save.target);
   });

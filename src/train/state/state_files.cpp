@@ -38,7 +38,7 @@ std::string part_of_shard(const std::string& file) {
   return std::regex_match(file, match, form) ? match[1].str() : "";
 }
 
-// Tensors by name, wherever they stand.
+// Tensors by name, in any of the files.
 struct Stored {
   std::string where;
   std::map<std::string, StoredTensor> tensors;
@@ -48,7 +48,7 @@ struct Stored {
       const auto [found, fresh] = tensors.emplace(t.name, t);
       if (fresh) continue;
       throw Error(ErrorKind::unexpected_tensor,
-                  str(t.file, ": tensor ", printable(t.name), " stands in ", found->second.file, ", too"));
+                  str(t.file, ": tensor ", printable(t.name), " is in ", found->second.file, ", too"));
     }
   }
   const StoredTensor& at(const std::string& name, at::IntArrayRef shape) const {

@@ -14,8 +14,8 @@ namespace ucas {
 
 namespace {
 
-// What the current policy says of every token of these micro-batches, in their order, by a forward pass without
-// gradients. Several ranks: each passes some of the micro-batches, and all have the same bits.
+// Log-probs by the current policy of every token of these micro-batches, in their order, by a forward pass without
+// gradients. Of several ranks each computes some micro-batches; the result is bit-identical to one process.
 LossArrays arrays_now(Model& model, const ObjectiveInput& in, std::span<const PackedResponses> micros) {
   at::NoGradGuard no_grad;
   LossArrays arrays;
@@ -70,7 +70,7 @@ std::vector<PackedResponses> packed_micros(Model& model, const ObjectiveInput& i
   return micros;
 }
 
-// Notes what the loss made of tokens that stand at these places in the batch.
+// Records what the loss made of the tokens at these places in the batch.
 void note(TokenUpdates& record, std::span<const int64_t> place, const LossInput& in, const LossOutput& out) {
   for (size_t t = 0; t < place.size(); ++t) {
     const double ratio = ratio_of(in.logprob[t], in.old_logprob[t]).value;

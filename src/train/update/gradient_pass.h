@@ -1,7 +1,7 @@
-// The gradient of one mini-batch, planned before its first backward pass: which responses learn, which are silent, the
-// micro-batches of both, the tokens that the method selects by the current policy, and the denominators of Eq. 11. So a
-// token's weight in the loss depends neither on how the mini-batch is cut nor on which process works off which
-// micro-batch. Borrows model and input. Threads: one caller.
+// The gradient of one mini-batch, planned before its first backward pass: which responses learn, which have zero
+// gradient, the micro-batches of both, the tokens that the method selects by the current policy, and the denominators
+// of Eq. 11. So a token's weight in the loss depends neither on how the mini-batch is cut nor on which process computes
+// which micro-batch. Borrows model and input. Threads: one caller.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class GradientPass {
   // Forward, the loss of Eq. 11 and backward of one micro-batch: adds d loss / d parameter to the gradients.
   void learn(int64_t micro);
   // Whether read() makes a forward pass.
-  // What is logged of a silent one; its loss is 0 whatever the policy says.
+  // What is logged of a response with zero gradient; its loss is 0 under any policy.
   void read(int64_t micro);
 
   LossMetrics metrics;   // of the micro-batches worked off so far

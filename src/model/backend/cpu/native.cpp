@@ -1,6 +1,6 @@
-// The forward pass on the CPU: own row kernels (kernels/kernels.h) around GEMMs whose rows do not depend on each
-// other (model/gemm/gemm.h), so a row's bits are the same whatever else is in the batch. Decoding, prefill and training
-// run the same code; what differs is where keys and values lie and whether activations are kept.
+// The forward pass on the CPU: own row kernels (kernels/kernels.h) around GEMMs whose rows do not depend on each other
+// (model/gemm/gemm.h), so a row is bit-identical in any batch. Decoding, prefill and training run the same code; only
+// the address of keys and values differs, and whether activations are saved for backward.
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 

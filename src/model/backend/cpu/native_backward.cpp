@@ -353,7 +353,7 @@ class BlockBackward {
   int64_t shared_rows_ = 0;
   at::Tensor d_shared_;
   int64_t rows_, P_;
-  Scratch<E> scratch_, d_;  // what forward had there, made again, and its gradient
+  Scratch<E> scratch_, d_;  // what forward had there, recomputed, and its gradient
   at::Tensor d_gate_up_, d_qkv_, d_attended_;
   at::Tensor d_out_;  // [P, D] the residual stream's gradient in E
 };

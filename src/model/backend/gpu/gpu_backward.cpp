@@ -1,5 +1,5 @@
-// Backward of gpu_forward.cpp, from the bottom of block.h's diagram up; norms and SwiGLU are made again. What belongs
-// to frozen parameters is not computed.
+// Backward of gpu_forward.cpp, from the bottom of block.h's diagram up; norms and SwiGLU are recomputed. Gradients of
+// frozen parameters are not computed.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_put.h>
@@ -88,7 +88,7 @@ void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights
     each_block_backward(weights, saved.blocks, backward, dx, dx_narrow);
   }
   if (!weights.embed.leaf.requires_grad()) return;
-  // By sorting, not by atomics: the same bits every time.
+  // By sorting, not by atomics: bit-identical every time.
   at::Tensor d_embed = gradient_of(weights.embed.leaf);
   d_embed.index_put_({saved.rows.token.narrow(0, 0, saved.rows.rows).to(at::kLong)}, dx.narrow(0, 0, saved.rows.rows),
                      /*accumulate=*/true);

@@ -10,7 +10,7 @@ namespace ucas {
 // Rows of a decoding step, where the device reads them. P: a multiple of kRowAlign.
 struct DecodeRows {
   at::Tensor token, position, slot;  // [P] int32
-  int64_t most_blocks;               // of any row: its position lies in the last of them at most
+  int64_t most_blocks;               // of any row: its position is in the last of them at most
 };
 
 class GpuForward final : public Forward {
