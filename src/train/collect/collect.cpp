@@ -104,13 +104,13 @@ int64_t leave_out_unscored(const Collector& c, Candidate& candidate) {
 }
 
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
-  std::vector<PaidGroup> groups;
+  std::vector<GroupToScore> groups;
   for (Candidate& candidate : candidates) {
     const auto p = static_cast<size_t>(candidate.problem);
     groups.push_back({c.data.problems[p], candidate.text, candidate.response, {}, c.data.row_of(p)});
     for (const Episode& episode : candidate.sampled) groups.back().ids.emplace_back(episode.token);
   }
-  c.rewards.pay(groups);
+  c.rewards.score(groups);
   int64_t none = 0;
   for (Candidate& candidate : candidates) none += leave_out_unscored(c, candidate);
   if (none > 0) {

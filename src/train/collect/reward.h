@@ -21,7 +21,7 @@
 namespace ucas {
 
 // The responses to one prompt; length, finished and sample are set.
-struct PaidGroup {
+struct GroupToScore {
   const Problem& problem;
   std::span<const std::string> text;               // [G]
   std::span<Response> response;                    // [G] gets verdict, terms, score, reward
@@ -39,12 +39,12 @@ class Rewards {
   // Whether every problem has a verdict, even one without a right answer.
   bool judges_all() const { return config_.reward.from_outside(); }
   // All ranks call, with the same responses.
-  void pay(std::span<const PaidGroup> groups);
+  void score(std::span<const GroupToScore> groups);
 
  private:
-  void grade(std::span<const PaidGroup> groups);
-  std::vector<RewardReply> ask(std::span<const PaidGroup> groups) const;
-  void pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const;
+  void grade(std::span<const GroupToScore> groups);
+  std::vector<RewardReply> ask(std::span<const GroupToScore> groups) const;
+  void score_group(const GroupToScore& group, std::span<const RewardReply> replies) const;
   double part(RewardPart part, const Response& o, const std::string& text, const RewardReply* reply) const;
 
   const TrainConfig& config_;

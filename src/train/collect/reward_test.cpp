@@ -41,8 +41,8 @@ class RewardsTest : public ::testing::Test {
     Rewards rewards(config_, graders_, *ranks_, nullptr);
     paid_.assign(texts.size(), {});
     for (size_t i = 0; i < texts.size(); ++i) paid_[i].length = static_cast<int64_t>(texts[i].size());
-    const PaidGroup group{problem_, texts, paid_};
-    rewards.pay({&group, 1});
+    const GroupToScore group{problem_, texts, paid_};
+    rewards.score({&group, 1});
   }
 
   Problem problem_{"p", "test", "", "question", "", {"a"}, {}};
@@ -114,9 +114,9 @@ PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, co
     Rewards rewards(config, graders, *ranks, nullptr);
     std::vector<Response>& paid = all.paid[static_cast<size_t>(ranks->rank())];
     paid.resize(texts.size());
-    const PaidGroup group{problem, texts, paid};
+    const GroupToScore group{problem, texts, paid};
     try {
-      rewards.pay({&group, 1});
+      rewards.score({&group, 1});
     } catch (const AgreedError& error) {
       all.failed[static_cast<size_t>(ranks->rank())] = error.what();
     }
