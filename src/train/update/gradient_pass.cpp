@@ -115,10 +115,10 @@ bool selects_now(const Method& method) {
 
 GradientPass::GradientPass(Model& model, const ObjectiveInput& in)
     : model_(model), in_(in), current_(in.method.needs().current) {
-  std::vector<int64_t> loud, silent;
-  for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
-  learning_ = packed_micros(model, in, loud);
-  silent_ = packed_micros(model, in, silent);
+  std::vector<int64_t> learning, zero_gradient;
+  for (int64_t index : in.responses) (has_zero_gradient(in, index) ? zero_gradient : learning).push_back(index);
+  learning_ = packed_micros(model, in, learning);
+  zero_gradient_ = packed_micros(model, in, zero_gradient);
   if (selects_now(in.method)) marks_ = select_now(model, in, learning_);
   LossArrays whole;                // counts alone matter here
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
@@ -153,7 +153,7 @@ void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t>
 }
 
 void GradientPass::read(int64_t index) {
-  const PackedResponses& micro = silent_[index];
+  const PackedResponses& micro = zero_gradient_[index];
   if (!in_.skip_silent) return learn_from(micro, {});
   LossArrays arrays;
   arrays.append(in_, micro.response);

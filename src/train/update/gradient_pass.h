@@ -22,8 +22,8 @@ class GradientPass {
  public:
   GradientPass(Model& model, const ObjectiveInput& in);
 
-  int64_t learning() const { return std::ssize(learning_); }  // micro-batches with a backward pass
-  int64_t silent() const { return std::ssize(silent_); }      // micro-batches that are logged alone
+  int64_t learning() const { return std::ssize(learning_); }            // micro-batches with a backward pass
+  int64_t zero_gradient() const { return std::ssize(zero_gradient_); }  // micro-batches that are logged alone
   // Forward, the loss of Eq. 11 and backward of one micro-batch: adds d loss / d parameter to the gradients.
   void learn(int64_t micro);
   // Whether read() makes a forward pass.
@@ -40,7 +40,7 @@ class GradientPass {
   Model& model_;
   const ObjectiveInput& in_;
   const std::vector<TokenSignal> current_;  // of the policy as it is
-  std::vector<PackedResponses> learning_, silent_;
+  std::vector<PackedResponses> learning_, zero_gradient_;
   std::vector<std::vector<uint8_t>> marks_;  // of each learning micro-batch; empty where none is selected now
   Denominators total_;
   LossBuffer buffer_;

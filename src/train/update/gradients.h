@@ -43,7 +43,7 @@ struct ObjectiveInput {
 // Whether the update learns nothing from the response under any current policy: every advantage is 0, the method's loss
 // then is 0, and no other term has a gradient. Such responses stay in every denominator and every logged mean, but take
 // no backward pass, and on-policy no forward pass either. Not one with a NaN in its log-probs.
-bool is_silent(const ObjectiveInput& in, int64_t response);
+bool has_zero_gradient(const ObjectiveInput& in, int64_t response);
 
 // What a method of selection scope `step` marks in the batch, [N]: once, from the old policy's signals. Empty for
 // others.

@@ -126,7 +126,7 @@ TEST(gradients_by_micro_batches, are_each_from_zero_and_added_in_their_order) {
     };
     EXPECT_EQ(pass.learning(), budget == 1 ? 9 : budget == 30 ? pass.learning() : 1);
     for (int64_t micro = 0; micro < pass.learning(); ++micro) add(&GradientPass::learn, micro);
-    for (int64_t micro = 0; micro < pass.silent(); ++micro) add(&GradientPass::read, micro);
+    for (int64_t micro = 0; micro < pass.zero_gradient(); ++micro) add(&GradientPass::read, micro);
     EXPECT_EQ(accumulate_gradients(*model, in).pg_loss, metrics.pg_loss);
     size_t i = 0;
     double size = 0;
