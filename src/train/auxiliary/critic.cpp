@@ -170,7 +170,7 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget, Ranks* ranks) {
   at::NoGradGuard no_grad;
-  std::vector<float> value(batch.token.size(), kNotMine);
+  std::vector<float> value(batch.token.size(), kFilledByOtherRank);
   const bool share = network.body->shares_prefixes();
   const auto micros = micro_batches(batch, token_budget, share);
   for (const auto& micro : own_micro_batches(micros, ranks)) {

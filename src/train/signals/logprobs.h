@@ -47,7 +47,7 @@ std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 
 // Those of this rank.
 std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
 // The value of a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
-constexpr float kNotMine = -0.0f;
+constexpr float kFilledByOtherRank = -0.0f;
 // Numbers of which each was computed by one rank, to all.
 void all_gather(Ranks* ranks, const std::vector<std::vector<float>*>& parts);
 

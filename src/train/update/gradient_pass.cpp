@@ -21,7 +21,7 @@ LossArrays arrays_now(Model& model, const ObjectiveInput& in, std::span<const Pa
   LossArrays arrays;
   for (const PackedResponses& micro : micros) arrays.append(in, micro.response);
   for (auto* values : {&arrays.logprob, &arrays.entropy, &arrays.confidence}) {
-    values->assign(arrays.place.size(), kNotMine);
+    values->assign(arrays.place.size(), kFilledByOtherRank);
   }
   const int64_t count = std::ssize(micros);
   const RankShare own = in.among.several() ? share_of(*in.among.ranks, count) : RankShare{0, count};
