@@ -123,7 +123,7 @@ TEST(gpu_extreme, the_last_elements_of_more_than_2_to_the_32_are_updated) {
   constexpr int64_t n = (int64_t{1} << 32) + 2051;
   Vast<float> p(n), g(n), m(n), v(n);
   if (!p || !g || !m || !v) GTEST_SKIP() << "no address space for " << n << " elements";
-  int32_t spoilt = 0;
+  int32_t nonfinite = 0;
   *g.at(n - 1) = *g.at(n - 2051) = 0.5f;
   const AdamW a{.n = n,
                 .clip = 1,
@@ -137,7 +137,7 @@ TEST(gpu_extreme, the_last_elements_of_more_than_2_to_the_32_are_updated) {
                 .g = g.at(0),
                 .m = m.at(0),
                 .v = v.at(0),
-                .spoilt = &spoilt};
+                .nonfinite = &nonfinite};
   const int64_t blocks = AdamWElements{a}.grid().x;
   for (int64_t x = blocks - 3; x < blocks; ++x) run_block(AdamWElements{a}, x);
   EXPECT_EQ(*p.at(n - 1), *p.at(n - 2051));

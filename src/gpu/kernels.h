@@ -216,7 +216,7 @@ struct AdamW {
   int64_t n;
   float clip, keep, beta1, beta2, step_size, root_correction, eps;
   float *p, *g, *m, *v;
-  int32_t* spoilt;  // [1] set to 1 where a result is not finite, else left
+  int32_t* nonfinite;  // [1] set to 1 where a result is not finite, else left
 };
 // part[b] = the sum of squares of kSquaresChunk elements, in double.
 constexpr int64_t kSquaresChunk = 65536;

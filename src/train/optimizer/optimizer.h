@@ -99,8 +99,8 @@ class Optimizer {
   std::optional<ShardedMasters> masters_;  // where there are copies
   std::unique_ptr<HostState> host_;        // offloaded
   std::vector<ParameterState> slots_;
-  const Rule* rule_;   // chosen once, by the parameters' device
-  at::Tensor spoilt_;  // [slots] int32 on a GPU
+  const Rule* rule_;      // chosen once, by the parameters' device
+  at::Tensor nonfinite_;  // [slots] int32 on a GPU
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

@@ -34,14 +34,14 @@ struct ParameterState {  // one parameter and all that is kept for it
 
 struct ParameterUpdate {
   const OptimizerConfig& config;
-  int64_t steps;              // this one counted: t of the bias correction
-  double lr, clip, decay;     // gradients are multiplied by clip first
-  int32_t* spoilt = nullptr;  // on a device, where a rule that does not wait leaves what it would say
+  int64_t steps;                 // this one counted: t of the bias correction
+  double lr, clip, decay;        // gradients are multiplied by clip first
+  int32_t* nonfinite = nullptr;  // on a device, where a rule that does not wait leaves what it would say
 };
 
 // Each zeroes the gradient. False if a weight or a moment is not finite afterwards.
 bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& update);
-bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // of f32 moments true; see spoilt
+bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // of f32 moments true; see nonfinite
 bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& update);
 bool muon(const ParameterState& slot, const ParameterUpdate& update);
 
