@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "model/model.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 #include "sampling/sampler.h"
 
 namespace ucas {

@@ -116,9 +116,9 @@ at::Tensor Model::hidden(const Packed& packed) {
   return hidden;
 }
 
-std::unique_ptr<KvCache> Model::make_cache(const EngineRoom& room) { return forward_->make_cache(room); }
+std::unique_ptr<KvCache> Model::make_cache(const KvBudget& room) { return forward_->make_cache(room); }
 std::unique_ptr<KvCache> Model::make_cache(int64_t slots, int64_t length, int64_t tokens) {
-  return make_cache(EngineRoom{.slots = slots, .length = length, .tokens = tokens});
+  return make_cache(KvBudget{.slots = slots, .length = length, .tokens = tokens});
 }
 
 at::Tensor Model::prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) {

@@ -25,7 +25,7 @@ namespace ucas {
 
 class Decoder;
 class Forward;
-struct EngineRoom;
+struct KvBudget;
 struct Weights;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
@@ -130,7 +130,7 @@ class Model {
 
   // A cache with a slot for each response and, behind them, for each prompt that waits: those only prefill() fills, the
   // others only a copy of them, where the room says that prompts are shared.
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room);
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room);
   // tokens: how many all slots hold together at most; 0: each its full length. The CPU's caches are whole.
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0);
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].

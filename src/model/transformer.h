@@ -10,7 +10,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/weights.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -32,7 +32,7 @@ class Forward {
   virtual at::Tensor hidden(const Packed& packed) = 0;
   virtual bool shares_prefixes() const { return false; }
   virtual bool backward_by_hand() const { return true; }  // calls Weights::watch for its blocks
-  virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
+  virtual std::unique_ptr<KvCache> make_cache(const KvBudget& room) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
                             std::span<const int64_t> /*slot*/, KvCache& /*cache*/) {

@@ -215,11 +215,11 @@ int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype) {
   return config.num_hidden_layers * w.K * (w.d + w.stride) * number(dtype);
 }
 
-int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room) {
+int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const KvBudget& room) {
   return room.held() * cache_token_bytes(config, dtype);
 }
 
-PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
+PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const KvBudget& room,
                            const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu) {
   const int64_t V = config.vocab_size;
   const int64_t prefill = std::min(std::max(engine.prefill_tokens, prompt), room.prompt_slots * prompt);

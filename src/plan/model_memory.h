@@ -10,7 +10,7 @@
 
 #include "core/model_options.h"
 #include "hf/parameters.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -62,9 +62,9 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
 
 // A token of one slot of the rollout's cache, in all layers, value rows padded.
 int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype);
-int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room);
+int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const KvBudget& room);
 // Decoding and prefill beside the cache. `prompt` is the longest prompt.
-PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
+PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const KvBudget& room,
                            const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu);
 
 }  // namespace ucas

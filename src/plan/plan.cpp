@@ -177,10 +177,10 @@ class Planner {
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
     const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
     const int64_t token_bytes = 2 * width * (is_bf16() ? 2 : 4);
-    EngineRoom room = engine_room(engine, prompts, samples, longest, token_bytes, free_gpu());
+    KvBudget room = kv_budget(engine, prompts, samples, longest, token_bytes, free_gpu());
     if (room.shares() && c_.train.test_freq > 0) {  // whose prompts have one response each
       const int64_t tests = share(kMostSlots);
-      const EngineRoom of_tests = engine_room(engine, tests, tests, longest, token_bytes);
+      const KvBudget of_tests = kv_budget(engine, tests, tests, longest, token_bytes);
       if (of_tests.held() > room.held()) room = of_tests;
     }
     cache_ = cache_bytes(m_.policy, c_.dtype, room);

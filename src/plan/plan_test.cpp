@@ -85,22 +85,22 @@ TEST(model_memory, an_adapter_alone_is_trained) {
 }
 
 TEST(model_memory, a_cache_has_two_rows_a_token_in_every_layer_in_whole_tiles) {
-  const EngineRoom room{.slots = 3, .prompt_slots = 1, .length = 17};
+  const KvBudget room{.slots = 3, .prompt_slots = 1, .length = 17};
   EXPECT_EQ(cache_bytes(small(), Dtype::f32, room), 4 * 32 * (2 * 2 * (16 + 16) * 4));
   EXPECT_EQ(cache_bytes(small(), Dtype::bf16, room), 4 * 32 * (2 * 2 * (16 + 16) * 2));
 }
 
 TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_less) {
   const LongestTokens longest{1280, 1024, 256};
-  const EngineRoom one = engine_room({}, 1, 16, longest, 4096);
+  const KvBudget one = kv_budget({}, 1, 16, longest, 4096);
   EXPECT_EQ(one.held(), 16 * 272 + 1024);  // a whole one: 17 of 1,280
-  const EngineRoom step = engine_room({.max_slots = 256}, 128, 2048, longest, 4096);
+  const KvBudget step = kv_budget({.max_slots = 256}, 128, 2048, longest, 4096);
   EXPECT_EQ(step.held(), 256 * 272 + (4 * 16 + 32) * 1024);
   // Where prompt and response may each be all of the length, and on a GPU, slots are whole.
-  EXPECT_FALSE(engine_room({.max_slots = 64}, 64, 64, {1280, 1280, 1280}, 4096).shares());
-  EXPECT_FALSE(engine_room({.max_slots = 64}, 4, 64, longest, 4096, int64_t{1} << 30).shares());
+  EXPECT_FALSE(kv_budget({.max_slots = 64}, 64, 64, {1280, 1280, 1280}, 4096).shares());
+  EXPECT_FALSE(kv_budget({.max_slots = 64}, 4, 64, longest, 4096, int64_t{1} << 30).shares());
   // A budget of memory has room for more responses: it is kept, and with one more it would not be.
-  const EngineRoom many = engine_room({.cache_mb = 64}, 128, 2048, longest, 4096);
+  const KvBudget many = kv_budget({.cache_mb = 64}, 128, 2048, longest, 4096);
   EXPECT_GT(many.slots, (int64_t{64} << 20) / (1280 * 4096));
   EXPECT_LE(many.held() * 4096, int64_t{64} << 20);
 }
@@ -108,12 +108,12 @@ TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_les
 TEST(model_memory, a_gpu_decodes_as_many_as_there_are_and_its_cache_is_three_quarters_of_what_stays_free) {
   const LongestTokens longest{4096, 1024, 3072};
   constexpr int64_t kFree = int64_t{40} << 30, kTokenBytes = 28672;
-  EXPECT_EQ(engine_room({}, 1024, 16384, longest, kTokenBytes, kFree).slots, kMostGpuSlots);
-  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).slots, 300);
-  EXPECT_EQ(engine_room({.max_slots = 64}, 64, 300, longest, kTokenBytes, kFree).slots, 64);
-  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).tokens, kFree / 4 * 3 / kTokenBytes);
+  EXPECT_EQ(kv_budget({}, 1024, 16384, longest, kTokenBytes, kFree).slots, kMostGpuSlots);
+  EXPECT_EQ(kv_budget({}, 64, 300, longest, kTokenBytes, kFree).slots, 300);
+  EXPECT_EQ(kv_budget({.max_slots = 64}, 64, 300, longest, kTokenBytes, kFree).slots, 64);
+  EXPECT_EQ(kv_budget({}, 64, 300, longest, kTokenBytes, kFree).tokens, kFree / 4 * 3 / kTokenBytes);
   // What a training hands to its engine is what its plan counts, whatever a step samples.
-  EXPECT_EQ(engine_room({.max_slots = 300, .cache_tokens = 5000}, 1, 8, longest, kTokenBytes, kFree).tokens, 5000);
+  EXPECT_EQ(kv_budget({.max_slots = 300, .cache_tokens = 5000}, 1, 8, longest, kTokenBytes, kFree).tokens, 5000);
 }
 
 TEST(memory_plan, lanes_and_cache_of_a_gpu_come_from_its_whole_memory_alone) {

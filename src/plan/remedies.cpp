@@ -9,7 +9,7 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "plan/plan.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 

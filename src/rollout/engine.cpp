@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "model/decoder.h"
 #include "rollout/scheduler.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -49,13 +49,13 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
 }
 
 // What the weights leave of the device's whole memory. A training knows what else stays there, and gives cache_tokens.
-int64_t room_beside(Model& model) {
+int64_t free_for_cache(Model& model) {
   int64_t weights = 0;
   for (const NamedTensor& p : model.parameters()) weights += static_cast<int64_t>(p.tensor.nbytes());
   return std::max<int64_t>(usable_gpu(cuda_memory(model.device().index())) - weights, 1);
 }
 
-EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
+KvBudget budget_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
   LongestTokens longest{request.feed.room_tokens, request.feed.room_tokens, request.feed.room_tokens};
@@ -71,9 +71,9 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
   const auto jobs = static_cast<int64_t>(request.jobs.size());
   const int64_t prompts = std::max(request.feed.more ? samples : jobs, request.feed.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
-  const int64_t gpu_free = of.device().is_cpu() ? 0 : room_beside(of);
+  const int64_t gpu_free = of.device().is_cpu() ? 0 : free_for_cache(of);
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-  return engine_room(config, prompts, samples, longest, 2 * number * width, gpu_free);
+  return kv_budget(config, prompts, samples, longest, 2 * number * width, gpu_free);
 }
 
 // Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
@@ -123,7 +123,7 @@ class Run {
   const RolloutRequest& request_;
   const EngineConfig config_;
   const int64_t vocab_;
-  const EngineRoom room_;
+  const KvBudget room_;
   int64_t longest_prompt_ = 0;
   std::vector<PromptJob> jobs_;
   Scheduler scheduler_;
@@ -144,12 +144,12 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       request_(request),
       config_(config),
       vocab_(model.config().vocab_size),
-      room_(room_of(request, config, model)),
+      room_(budget_of(request, config, model)),
       longest_prompt_(request.feed.room_tokens),
       scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
   add(request.jobs);
   if (results_.empty()) return;
-  EngineRoom room = room_;
+  KvBudget room = room_;
   room.tokens = cache_tokens();
   cache_ = model.make_cache(room);
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);

@@ -80,7 +80,7 @@ class AtenForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
   bool backward_by_hand() const override { return false; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override {
     return std::make_unique<AtenCache>(shape_.config, room.slots + room.prompt_slots, room.length,
                                        at::TensorOptions().dtype(type_).device(device()));
   }

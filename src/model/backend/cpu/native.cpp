@@ -34,7 +34,7 @@ class NativeForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override;
   bool shares_prefixes() const override { return true; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override {
     return std::make_unique<TiledCache<E>>(shape_, room);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {

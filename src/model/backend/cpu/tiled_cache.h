@@ -10,14 +10,14 @@
 #include "base/error.h"
 #include "model/backend/block.h"
 #include "model/model.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
 template <class E>
 class TiledCache final : public KvCache {
  public:
-  TiledCache(const BlockShape& s, const EngineRoom& room)
+  TiledCache(const BlockShape& s, const KvBudget& room)
       : length_(room.length),
         layers_(s.config.num_hidden_layers),
         K_(s.K),

@@ -58,7 +58,7 @@ at::Tensor GpuForward::hidden(const Packed& packed) {
   });
 }
 
-std::unique_ptr<KvCache> GpuForward::make_cache(const EngineRoom& room) {
+std::unique_ptr<KvCache> GpuForward::make_cache(const KvBudget& room) {
   return std::make_unique<GpuCache>(shape_, room.slots + room.prompt_slots, room.length, room.tokens, kernels_.device);
 }
 

@@ -19,7 +19,7 @@ class GpuForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override;
   bool shares_prefixes() const override { return true; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override;
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override;
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override;
   std::unique_ptr<Decoder> make_decoder(Head& head, KvCache& cache, const SamplingConfig& sampling) override;
 
