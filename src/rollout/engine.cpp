@@ -106,7 +106,7 @@ class Run {
   int64_t admissible() const;
   void add(std::span<const PromptJob> jobs);
   void fill_slots();
-  bool take_up(size_t result);
+  bool resume_evicted(size_t result);
   void allocate_values();
   bool has_place_for_prompts() const;
   bool prefill_next();
@@ -131,7 +131,7 @@ class Run {
   std::vector<int64_t> free_slots_;   // of samples
   at::Tensor first_logits_;           // [prompt slots, V], of the prompts' last tokens
   std::vector<Live> live_;            // in the order in which they began
-  std::vector<size_t> set_aside_;     // results that wait for room, the oldest last
+  std::vector<size_t> evicted_;       // results that wait for room, the oldest last
   std::vector<size_t> first_result_;  // by job
   std::vector<Episode> results_;
   std::vector<char> done_;                 // by result
@@ -223,9 +223,9 @@ int64_t Run::admissible() const {
 
 // Evicted responses go first.
 void Run::fill_slots() {
-  while (!set_aside_.empty()) {
-    if (admissible() <= 0 || !take_up(set_aside_.back())) return;
-    set_aside_.pop_back();
+  while (!evicted_.empty()) {
+    if (admissible() <= 0 || !resume_evicted(evicted_.back())) return;
+    evicted_.pop_back();
   }
   while (admissible() > 0) {
     auto admissions = scheduler_.next_samples(admissible());
@@ -240,9 +240,9 @@ void Run::fill_slots() {
 // Prompts have so many places, in a cache where responses share them; each one active keeps its own.
 bool Run::has_place_for_prompts() const {
   if (!room_.shares() || room_.prompts >= static_cast<int64_t>(jobs_.size())) return true;
-  std::set<int64_t> under_way;
-  for (const Live& live : live_) under_way.insert(results_[live.result].job);
-  return static_cast<int64_t>(under_way.size()) + room_.prompt_slots <= room_.prompts;
+  std::set<int64_t> active;
+  for (const Live& live : live_) active.insert(results_[live.result].job);
+  return static_cast<int64_t>(active.size()) + room_.prompt_slots <= room_.prompts;
 }
 
 bool Run::prefill_next() {
@@ -278,12 +278,12 @@ void Run::allocate_values() {
     live_.pop_back();
     cache_->release(last.slot);
     free_slots_.push_back(last.slot);
-    set_aside_.push_back(last.result);
+    evicted_.push_back(last.result);
   }
 }
 
 // Resumes an evicted response: re-prefills its KV cache. False: there is no room yet.
-bool Run::take_up(size_t result) {
+bool Run::resume_evicted(size_t result) {
   const Episode& response = results_[result];
   const std::span<const int32_t> prompt = job(response.job).prompt;
   const std::vector<int32_t> context = with_inserts(response.token, response.inserts);

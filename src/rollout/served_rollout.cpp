@@ -217,7 +217,7 @@ HttpReply ServedRollout::call(size_t server, const std::string& path, const std:
       });
 }
 
-void ServedRollout::take_up(size_t server, const std::string& directory) const {
+void ServedRollout::load_weights(size_t server, const std::string& directory) const {
   for (const VllmCall& step : vllm_hand_over(directory, str(weights_))) {
     const HttpReply reply = call(server, step.path, step.body, std::max(config_.request_timeout, kTaking));
     const std::string refused = reply.status == 200 ? vllm_refuses(reply.body) : words_of(reply, api_key());
@@ -353,7 +353,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   sync_directory(temporary);
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
-  on_all([&](size_t server) { take_up(server, seen); });
+  on_all([&](size_t server) { load_weights(server, seen); });
   check_weights();
   for (const std::string& old : list_directory(folder)) {
     if (old != name) remove_all(path_join(folder, old));

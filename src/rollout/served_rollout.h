@@ -79,7 +79,7 @@ class ServedRollout final : public Rollouter {
  private:
   HttpReply call(size_t server, const std::string& path, const std::string& body, double timeout) const;  // seconds
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
-  void take_up(size_t server, const std::string& directory) const;
+  void load_weights(size_t server, const std::string& directory) const;
   void check_weights();
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
   void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);

@@ -91,7 +91,7 @@ class Service {
 
  private:
   using Tickets = std::vector<std::shared_ptr<ServeTicket>>;
-  std::vector<PromptJob> take(Tickets& under_way);
+  std::vector<PromptJob> take(Tickets& active);
   void run_batch(const std::function<bool()>& should_stop);
 
   Rollouter& engine_;

@@ -224,7 +224,7 @@ class GlooRanks final : public Ranks {
     if (!small.of.empty()) loads.push_back(std::move(small));
     return loads;
   }
-  void take_up(Load& load) {
+  void copy_back(Load& load) {
     if (load.of.size() == 1 && load.of[0].is_contiguous()) {
       load.one = {carried(load.of[0])};
     } else {
@@ -246,7 +246,7 @@ class GlooRanks final : public Ranks {
   template <class Send>
   void each_large(std::span<const at::Tensor> tensors, Send send) {
     for (Load& load : loads_of(tensors)) {
-      take_up(load);
+      copy_back(load);
       send(load.one);
       put_down(load);
     }
@@ -258,14 +258,14 @@ class GlooRanks final : public Ranks {
   void of_all_roots(const char* what, OfRanks lists, Start start) {
     std::vector<std::vector<Load>> loads;
     for (const std::vector<at::Tensor>& list : lists) loads.push_back(loads_of(list));
-    std::deque<Load> under_way;
+    std::deque<Load> active;
     int64_t bytes = 0;
     const auto land = [&] {
-      Load& load = under_way.front();
+      Load& load = active.front();
       called(what, [&] { load.work->wait(); });
       put_down(load);
       bytes -= static_cast<int64_t>(load.one[0].nbytes());
-      under_way.pop_front();
+      active.pop_front();
     };
     bool more = true;
     for (size_t i = 0; more; ++i) {
@@ -273,14 +273,14 @@ class GlooRanks final : public Ranks {
       for (size_t root = 0; root < loads.size(); ++root) {
         if (i >= loads[root].size()) continue;
         more = true;
-        Load& load = under_way.emplace_back(std::move(loads[root][i]));
-        take_up(load);
+        Load& load = active.emplace_back(std::move(loads[root][i]));
+        copy_back(load);
         called(what, [&] { load.work = noted(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
         bytes += static_cast<int64_t>(load.one[0].nbytes());
         while (bytes > kUnderWay) land();
       }
     }
-    while (!under_way.empty()) land();
+    while (!active.empty()) land();
   }
 
   // The tensor that is sent and received: `tensor`, or a copy on the host if only the host is connected.

@@ -26,7 +26,7 @@ struct NamedWork {
 struct Place {
   std::mutex guard;
   std::string phase;
-  std::map<int64_t, NamedWork> under_way;  // by number: the oldest first
+  std::map<int64_t, NamedWork> active;  // by number: the oldest first
   int64_t next = 0;
   std::atomic<double> moved = now_seconds();
 };
@@ -74,21 +74,21 @@ Doing::Doing(std::string what) {
   Place& here = place();
   const std::lock_guard lock(here.guard);
   number_ = here.next++;
-  here.under_way[number_] = {std::move(what), now_seconds()};
+  here.active[number_] = {std::move(what), now_seconds()};
   progressed();
 }
 
 Doing::~Doing() {
   Place& here = place();
   const std::lock_guard lock(here.guard);
-  here.under_way.erase(number_);
+  here.active.erase(number_);
   progressed();
 }
 
 void Doing::say(const std::string& what) {
   Place& here = place();
   const std::lock_guard lock(here.guard);
-  here.under_way[number_].what = what;
+  here.active[number_].what = what;
 }
 
 bool Doing::is_due() {
@@ -104,11 +104,11 @@ Activity activity() {
   const double now = now_seconds();
   Activity made{now - here.moved.load(std::memory_order_relaxed), here.phase};
   size_t said = 0;
-  for (const auto& [number, work] : here.under_way) {
+  for (const auto& [number, work] : here.active) {
     if (said++ == kMostSaid) break;
     made.what += str(made.what.empty() ? "" : "; ", work.what, " for ", human_seconds(now - work.since));
   }
-  if (here.under_way.size() > kMostSaid) made.what += str("; and ", here.under_way.size() - kMostSaid, " more");
+  if (here.active.size() > kMostSaid) made.what += str("; and ", here.active.size() - kMostSaid, " more");
   return made;
 }
 
