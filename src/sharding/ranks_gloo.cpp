@@ -224,7 +224,7 @@ class GlooRanks final : public Ranks {
     if (!small.of.empty()) loads.push_back(std::move(small));
     return loads;
   }
-  void copy_back(Load& load) {
+  void pack(Load& load) {
     if (load.of.size() == 1 && load.of[0].is_contiguous()) {
       load.one = {carried(load.of[0])};
     } else {
@@ -246,7 +246,7 @@ class GlooRanks final : public Ranks {
   template <class Send>
   void each_large(std::span<const at::Tensor> tensors, Send send) {
     for (Load& load : loads_of(tensors)) {
-      copy_back(load);
+      pack(load);
       send(load.one);
       put_down(load);
     }
@@ -274,7 +274,7 @@ class GlooRanks final : public Ranks {
         if (i >= loads[root].size()) continue;
         more = true;
         Load& load = active.emplace_back(std::move(loads[root][i]));
-        copy_back(load);
+        pack(load);
         called(what, [&] { load.work = noted(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
         bytes += static_cast<int64_t>(load.one[0].nbytes());
         while (bytes > kUnderWay) land();
