@@ -1,11 +1,11 @@
-// The draw with top_k, top_p and min_p, one row a thread block; arguments: gpu/kernels.h, meaning: sampling/sampler.h.
+// Sampling with top_k, top_p and min_p, one row a thread block; arguments: gpu/kernels.h, meaning: sampling/sampler.h.
 // Nothing is sorted and nothing is atomic. Probabilities are positive floats, so their bits are ordered as they are. A
 // cut (the k-th largest, the one with which a mass is reached) is found by the bits from the top, four a pass: every
 // lane counts its columns into 16 bins of its own, counts and masses, and the bins are added up in a fixed order. The
-// sampler draws from its candidates in this order: those of higher buckets (the upper 11 bits) by id, then those of the
-// bucket that the cut falls into from the most probable on, equal ones by id. So does this: by id it is the search of
-// an untruncated draw (SampleRow), in order of probability it is one more cut, at the drawn mass.
-// A pass reads only tiles whose largest logit can be at or above the bins: of a peaked row few.
+// sampler samples from its candidates in this order: those of higher buckets (the upper 11 bits) by id, then those of
+// the bucket that the cut falls into from the most probable on, equal ones by id. So does this: by id it is the search
+// of an untruncated sample (SampleRow), in order of probability it is one more cut, at the sampled mass. A pass reads
+// only tiles whose largest logit can be at or above the bins: of a peaked row few.
 #pragma once
 
 #include "gpu/kernels.h"
@@ -68,8 +68,8 @@ struct TruncatedSampleRows {
     float lse;
     double total;  // mass of the row
     Cut at, bucket;
-    // What is kept: keys above `least` and the first `ties` of those that are equal to it; of them those from `by_id`
-    // on are drawn by id, the others by probability.
+    // Kept: keys above `least` and the first `ties` of those equal to it; of them those from `by_id` on are sampled by
+    // id, the others by probability.
     uint32_t least, by_id;
     int64_t ties;
     double kept, kept_by_id;
@@ -319,7 +319,7 @@ struct TruncatedSampleRows {
     });
   }
 
-  // --- draw
+  // --- sample
 
   template <class ThreadBlock>
   UCAS_ON_DEVICE void draw(ThreadBlock& thread_block, const Row& r, double uniform) const {

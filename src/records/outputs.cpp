@@ -139,7 +139,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
   std::vector<std::string> found = {there.model == here.model ? "" : "another model (its files have changed)",
                                     differ("dtype", there.dtype, here.dtype),
                                     differ("environment", shown(there), shown(here)),
-                                    differ("draws keyed by", there.keys, here.keys)};
+                                    differ("samples keyed by", there.keys, here.keys)};
   if (sampled) {
     found.push_back(differ("temperature", there.temperature, here.temperature));
     found.push_back(differ("top_p", there.top_p, here.top_p));

@@ -69,7 +69,7 @@ std::string to_json_line(const Output& output);
 // The file while responses come.
 class OutputJournal {
  public:
-  // Goes on with the file at `path` or begins it. A torn last line is dropped. Errors: config, if it holds responses of
+  // Resumes the file at `path` or begins it. A torn last line is dropped. Errors: config, if it holds responses of
   // other settings; path, if another ucas is writing it; those of read_outputs.
   OutputJournal(const std::string& path, const OutputSettings& settings);
   std::vector<Output> take_found() { return std::move(found_); }  // each (source, id, sample) once

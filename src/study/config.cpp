@@ -268,7 +268,7 @@ void name_rows(Study& study, const StudyFile& file) {
     if (run.config.empty()) run.config = name;
     check_row_name(name);
     if (std::ranges::find(study.runs, name, &StudyRun::name) != study.runs.end()) {
-      throw Error(ErrorKind::config, str("runs: ", printable(name), " stands twice"));
+      throw Error(ErrorKind::config, str("runs: duplicate ", printable(name)));
     }
     run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
     study.runs.push_back(std::move(run));

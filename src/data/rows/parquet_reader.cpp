@@ -222,8 +222,7 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
   for (int leaf = 0; leaf < leaves.num_columns(); ++leaf) {
     const std::string& name = leaves.GetColumnRoot(leaf)->name();
     const std::vector<int> found = schema->GetAllFieldIndices(name);
-    if (found.size() > 1)
-      throw Error(ErrorKind::schema, str(shown, ": the column \"", printable(name), "\" stands twice"));
+    if (found.size() > 1) throw Error(ErrorKind::schema, str(shown, ": duplicate column \"", printable(name), "\""));
     const bool read = found.size() == 1 && is_read(*schema->field(found[0])->type());
     if (read) {
       columns.push_back(leaf);

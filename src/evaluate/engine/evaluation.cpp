@@ -154,7 +154,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
   const std::string file = plan.name + ".outputs.jsonl";
   refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
   const bool bounded = origin.kind != "file";            // a file's responses need not reach a limit
-  if (bounded && !exists(path_join(directory, file))) {  // said before anything is written
+  if (bounded && !exists(path_join(directory, file))) {  // reported before anything is written
     std::filesystem::path place = std::filesystem::absolute(run);
     while (!exists(place.string()) && place.has_relative_path()) place = place.parent_path();
     input.disk_free = std::max<int64_t>(1, free_space(place.string()));
@@ -204,7 +204,7 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
-// Hands over what stands in the file.
+// Returns the responses of the file.
 class GivenSource final : public ResponseSource {
  public:
   GivenSource(const GivenResponses& given, const std::vector<size_t>& of, const PreparedProblems& prepared)

@@ -44,7 +44,7 @@ struct EvaluationPlan {
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
-// empty: keeps nothing). Throws Error(ErrorKind::interrupted) when told to stop; the same call goes on.
+// empty: keeps nothing). Throws Error(ErrorKind::interrupted) on interrupt; the same call resumes.
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 

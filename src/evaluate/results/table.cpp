@@ -118,7 +118,7 @@ std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetri
   return lines;
 }
 
-// What is doubtful in the lines beside any of the metrics, each said once.
+// Doubts about the published lines of all metrics, each printed once.
 std::string doubts_text(const Comparison& c, const PublishedTable& table) {
   std::string out;
   std::set<std::string> said;

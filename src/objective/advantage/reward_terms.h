@@ -28,7 +28,7 @@ struct WeightedPart {
 };
 
 // "PART=WEIGHT" each, in that order. None: what pays alone, the command where there is one, else the answer.
-// Error(ErrorKind::config) where an entry is not of that form, stands twice, or weighs nothing.
+// Error(ErrorKind::config) if an entry is not of that syntax, is a duplicate, or weighs nothing.
 std::vector<WeightedPart> parse_reward_weights(const std::vector<std::string>& weights, bool command);
 std::vector<RewardTerm> reward_terms(std::span<const WeightedPart> parts);
 
