@@ -8,7 +8,7 @@ namespace ucas {
 
 uint32_t Rng::next() {
   if (used_ == 4) {
-    // The high bit pattern of the stream keeps these draws apart from sampling keys with the same seed.
+    // The high bit pattern of the stream keeps these numbers apart from sampling keys with the same seed.
     buffer_ = philox({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
                       static_cast<uint32_t>(stream_), static_cast<uint32_t>(stream_ >> 32)},
                      philox_key(seed_ ^ 0x5ca1ab1e0ddba11ull));

@@ -15,7 +15,7 @@ constexpr size_t kTopicWidth = 18;
 constexpr std::string_view kFirst = "{first ", kOption = "  --", kWord = "abcdefghijklmnopqrstuvwxyz0123456789_";
 constexpr const char *kGeneral = "general", *kMethods = "methods";
 
-// A topic is a section with its sub-sections, a method, or what stands before the first.
+// A topic is a section with its sub-sections, a method, or what precedes the first.
 struct HelpPart {
   std::string topic, text;  // "" = the head
   bool of_method = false;

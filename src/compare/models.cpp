@@ -73,7 +73,7 @@ std::vector<Quantity> quantities_of(const std::vector<AnswerGroup>& groups, std:
     for (int64_t k : {4, 16, 64}) {
       if (k <= *samples.begin()) ks.push_back(k);
     }
-    // pass@n itself has no average over draws; the next power of two below says more.
+    // pass@n itself has no average over subsets; the next power of two below says more.
     int64_t power = 1;
     while (2 * power <= *samples.begin()) power *= 2;
     if (ks.empty() && power > 1) ks.push_back(power);

@@ -67,8 +67,8 @@ struct RewardTerm {
 
 struct Batch {
   std::vector<Group> groups;
-  std::vector<Response> responses;  // [B], those of a group are neighbours
-  uint64_t seed = 0;                // of the step: the key of what a method draws at random
+  std::vector<Response> responses;  // [B], those of a group are contiguous
+  uint64_t seed = 0;                // of the step: the key of a method's random numbers
 
   std::vector<RewardTerm> reward_terms;  // what the score is a sum of; empty in what older runs stored
   std::vector<int32_t> stop_ids;         // the ids that end a response

@@ -117,8 +117,8 @@ class Planner {
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
-  // Of what a model trains: what a rank keeps from update to update of a step, what a backward pass has beside that,
-  // and buffers of what travels (sharding/sharded_gradients.h).
+  // Of what a model trains: what a rank keeps between updates of a step, what a backward pass adds to it, and
+  // communication buffers (sharding/sharded_gradients.h).
   struct Gradients {
     int64_t always = 0, in_a_pass = 0, exchanged = 0;
     std::string note = "";
@@ -134,7 +134,7 @@ class Planner {
     return {own, all, 2 * std::min(all, 4 * kExchangeElements), note};
   }
 
-  // Whole models beside the policy, with what trains them.
+  // Auxiliary models, with what trains them.
   void auxiliary_models() {
     if (needs_.reference) {
       const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
@@ -198,7 +198,7 @@ class Planner {
     instants_[kGenerate] = generate_memory(m_.policy, m_.options, room, engine, prompt, threads_, cut, gpu_ > 0);
   }
 
-  // What the parts so far, which stand all the time, leave of a GPU; 0 on the CPU.
+  // What the parts so far, which are permanent, leave of a GPU; 0 on the CPU.
   int64_t free_gpu() const {
     if (gpu_ == 0) return 0;
     int64_t taken = 0;

@@ -29,7 +29,7 @@ Change set(const char* key, const char* value) {
   };
 }
 
-// Not below the longest sequence, which stands alone.
+// Not below the longest sequence, which is alone in its micro-batch.
 std::string halve_micro_batch(TrainConfig& c) {
   const int64_t longest = c.data.max_prompt_length + c.rollout.response_length;
   const int64_t half = std::max(c.update.micro_batch_tokens / 2, longest);

@@ -132,7 +132,7 @@ class PlainProgress final : public TrainObserver {
 
   TrainView view_;
   std::optional<Progress> progress_;
-  std::set<std::string> said_;  // titles of the alarms that stand
+  std::set<std::string> said_;  // titles of the active alarms
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class TrainView {
   int64_t total() const { return by_prompts() ? start_.total_prompts : start_.total_steps; }
   const char* unit() const { return by_prompts() ? "prompts" : start_.supervised ? "updates" : "steps"; }
   std::string numbers() const;  // "  reward 0.812  acc 0.640 ...", each as last known
-  // Signs that stand and matter.
+  // Active signs that matter.
   const std::vector<FoundSign>& alarms() const { return alarms_; }
   void list_alarms() const;  // as messages: each with what it usually means and what to do
 

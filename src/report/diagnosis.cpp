@@ -47,7 +47,7 @@ std::string words_of(const StoredResponse& r) {
   if (r.verdict) text += str(text.empty() ? "" : ", ", name_of(*r.verdict));
   if (!r.answer.empty()) text += str(", read as ", printable(r.answer, 40));
   if (!r.gold.empty()) text += str(", right is ", printable(r.gold[0], 40));
-  if (!std::isnan(r.reward)) text += str(", paid ", fixed(r.reward, 2));
+  if (!std::isnan(r.reward)) text += str(", reward ", fixed(r.reward, 2));
   if (!r.reason.empty() && r.verdict != VerdictKind::equal) text += str(", ", printable(r.reason, 60));
   return text;
 }

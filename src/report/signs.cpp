@@ -259,7 +259,7 @@ void SignRow::fields(Fields& f) {
   f.field("title", title, "name of the sign");
   f.field("meaning", meaning, "what the sign usually means and what to look at");
   f.field("easy", easy, "what to say while the reward has risen");
-  f.field("also", also, "metrics that are shown beside");
+  f.field("also", also, "metrics that are shown with it");
   f.field("remedies", tries, "options to try, OPTION: HOW");
   f.choice("responses", responses, "stored responses that show the sign");
   f.section("rule", rules[0]);
@@ -309,7 +309,7 @@ namespace {
 constexpr size_t kFewestValues = 4, kWidestWindow = 10;
 constexpr double kLeastDifference = 0.03, kErrors = 4;  // of a difference of two means
 
-// Of one value, told by neighbours: a slow trend is no noise, and the largest jump is none either.
+// Of one value, estimated from its neighbours: a slow trend is no noise, and the largest jump is none either.
 double noise_of(const KnownSteps& series) {
   double sum = 0, largest = 0;
   for (size_t i = 1; i < series.size(); ++i) {

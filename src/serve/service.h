@@ -84,7 +84,7 @@ class Service {
       : engine_(engine), tokenizer_(tokenizer), room_(room), seed_(seed) {}
   std::shared_ptr<ServeTicket> ask(ServeRequest request);
   int64_t room() const { return room_; }
-  // Until it should stop; waiting clients are then told so.
+  // Until it should stop; waiting clients then get an error.
   void run(const std::function<bool()>& should_stop);
   int64_t requests() const { return requests_; }
   int64_t tokens() const { return tokens_; }

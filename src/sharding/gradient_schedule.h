@@ -2,7 +2,7 @@
 // mini-batch. A single process computes all of them and communicates nothing. Of several ranks each takes some;
 // update.reduce and update.shard say how sums are made. GradientPass and auxiliary models see nothing else of ranks.
 // `sum`: each rank takes contiguous micro-batches and accumulates gradients in place. `micro`:
-// G = ((g_0 + g_1) + g_2) + ..,
+//   G = ((g_0 + g_1) + g_2) + ..,
 // g_m the gradient of micro-batch m alone, from zero: m goes to rank m mod N, and after each wave of N micro-batches
 // the owner of a parameter adds the ranks' gradients in rank order. So no bit of G depends on N or on update.shard.
 #pragma once

@@ -78,7 +78,7 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
     reached += std::fabs(flipped) >= observed;
   }
   result.interval = percentile_interval(means, level);
-  // Where all of few problems differ by the most that is possible, each draw lies nearer to 0.
+  // Where all of few problems differ by the most that is possible, each resample is nearer to 0.
   result.interval.low = std::min(result.interval.low, result.mean);
   result.interval.high = std::max(result.interval.high, result.mean);
   result.p = static_cast<double>(reached + 1) / static_cast<double>(draws + 1);

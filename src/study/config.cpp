@@ -14,7 +14,7 @@ namespace ucas {
 
 namespace {
 
-// What is drawn of the runs.
+// The figures of the runs.
 struct StudyKind {
   const char* name;
   FigureKind figure;
@@ -335,7 +335,7 @@ void check_rows(const Study& study) {
     check("decide.placebos", row);
     if (!c.decide.row.empty() && row != c.decide.row && row != c.reference) continue;
     throw Error(ErrorKind::config, str("decide.placebos = \"", printable(row),
-                                       "\": expected a row beside decide.row and the reference, and a decide.row"));
+                                       "\": expected a row besides decide.row and the reference, and a decide.row"));
   }
 }
 

@@ -48,12 +48,12 @@ time_t now() {
   return time.tv_sec;
 }
 
-// GNU timeout, systemd, scancel and a launcher whose whole group is told send it to a process more than once.
+// GNU timeout, systemd, scancel and a launcher that signals its whole group send it to a process more than once.
 void on_signal(int signal) {
   if (stop_signal == 0) {
     stop_signal = signal;
     asked_at = now();
-  } else if (now() > asked_at + kOneWish) {  // the last checkpoint stands
+  } else if (now() > asked_at + kOneWish) {  // the last checkpoint remains
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

@@ -49,7 +49,7 @@ std::string read_both(int out, int error, double seconds, std::string& printed, 
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     if (::poll(ends, 2, 100) < 0 && errno != EINTR) return str("poll: ", std::strerror(errno));
     if (stop_requested()) return "stopped, as this program is";
-    if (now_seconds() - heard > seconds) return str("its Python is silent for ", seconds, " s");
+    if (now_seconds() - heard > seconds) return str("its Python has printed nothing for ", seconds, " s");
     for (int i = 0; i < 2; ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       const ssize_t n = ::read(ends[i].fd, part, sizeof part);

@@ -104,7 +104,7 @@ bool out(const std::string& text) {
 
 void finish_output() {
   std::lock_guard lock(mutex());
-  // Some file systems tell only at the close that there was no room.
+  // Some file systems report only at the close that there was no room.
   int copy = out_error == 0 ? ::dup(STDOUT_FILENO) : -1;
   if (copy >= 0 && ::close(copy) != 0) out_error = errno;
   if (out_error == 0 || out_error == EPIPE) return;

@@ -112,7 +112,7 @@ JsonMemory::JsonMemory(size_t text_bytes, const std::string& where, size_t most)
 void JsonMemory::refuse() const {
   throw Error(ErrorKind::limit,
               str(where_, ": more values than are read from JSON at once: they would take more than ",
-                  human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
+                  human_bytes(static_cast<double>(most_)), " besides the file; rows are read as JSON Lines"));
 }
 
 namespace {

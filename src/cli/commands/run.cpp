@@ -26,7 +26,7 @@ struct RunOptions {
     f.field("test", test, OptionNames::evaluation_data,
             "problem files of the evaluation; empty = the validation files (--val)");
     f.field("samples", samples, Range{0, 1 << 20},
-            "sampled responses per problem of the evaluation, beside the greedy one");
+            "sampled responses per problem of the evaluation, besides the greedy one");
   }
 };
 

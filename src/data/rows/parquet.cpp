@@ -51,11 +51,11 @@ void* reader_of_the_wheel(const std::string& path, const std::string& readers) {
   }
   throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": reading Parquet needs pyarrow ", join(served, ", "), ", ",
-                  folder.empty() ? "which is not installed beside ucas" : str("and another is in ", folder),
+                  folder.empty() ? "which is not installed next to ucas" : str("and another is in ", folder),
                   ": `pip install 'ucas[parquet]'` brings it", kAsJsonLines));
 }
 
-// Beside libucas.so, as it was built.
+// Next to libucas.so, as it was built.
 ReadParquet load_reader(const std::string& path) {
   const std::string beside = path_join(own_folder(), "libucas_parquet.so"),
                     readers = path_join(own_folder(), "parquet");

@@ -34,7 +34,7 @@ constexpr int32_t kFooterListLimit = 100'000;            // columns, row groups 
 constexpr int64_t kRowLimit = 100'000'000;
 constexpr int64_t kBatchRows = 256;
 constexpr int64_t kTextLimit = int64_t{16} << 20;  // bytes of one text
-constexpr int64_t kValue = 8;                      // bytes that a value counts for, beside its text
+constexpr int64_t kValue = 8;                      // bytes that a value counts for, besides its text
 constexpr int kDepthLimit = 32;                    // types within one another
 
 [[noreturn]] void refuse_status(const std::string& shown, const arrow::Status& status) {

@@ -204,7 +204,7 @@ Chain RegisterChains::draw_of_length(int64_t n) {
 }
 
 Chain RegisterChains::draw(Split split, int64_t n_max) {
-  // The length is drawn anew with each try: a chain's split does not depend on it, so lengths stay uniform.
+  // The length is sampled anew with each try: a chain's split does not depend on it, so lengths stay uniform.
   while (true) {
     Chain chain = draw_of_length(options_.n_min + rng_.below(n_max - options_.n_min + 1));
     if (split_of(question_of(chain)) == split) return chain;
@@ -331,7 +331,7 @@ std::string demonstration_lines(const TaskOptions& options, Phase phase, Stream 
 
 int64_t write_register_chains(const std::string& directory, const TaskOptions& options) {
   options.validate();
-  // All draws come before the first write: options that cannot be met leave nothing behind.
+  // All problems are sampled before the first write: options that cannot be met leave nothing behind.
   struct File {
     const char* name;
     std::string text;

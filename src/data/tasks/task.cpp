@@ -123,7 +123,7 @@ std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions&
 }
 
 void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options) {
-  // All draws come before the first write: options that cannot be met leave nothing behind.
+  // All problems are sampled before the first write: options that cannot be met leave nothing behind.
   const std::pair<const char*, std::string> files[] = {
       {"train.jsonl", lines_of(kind, options, Split::train, options.count_train)},
       {"dev.jsonl", lines_of(kind, options, Split::dev, options.count_dev)},

@@ -41,9 +41,9 @@ class ClipCov final : public GroupRelative {
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"covariance", str("cov_t = (A_t - mean A)(lp_t - mean lp), means over the ", scope_words(scope_)),
-             "how much raising the token both pays and sharpens the policy"},
+             "how much raising the token both raises the reward and sharpens the policy"},
             {"Clip-Cov",
-             str("loss_t = 0 for max(1, ", ratio_, " n) tokens drawn at random among ", lb_, " < cov_t < ", ub_),
+             str("loss_t = 0 for max(1, ", ratio_, " n) tokens sampled at random among ", lb_, " < cov_t < ", ub_),
              "a few tokens of high covariance get no gradient, so that entropy stays"}};
   }
 

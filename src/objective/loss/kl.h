@@ -2,7 +2,7 @@
 // (Eq. 1's last term is k3). k1 has expected gradient 0: it is for rewards, not for losses. k3_plus has the value of k3
 // and the gradient of k2, which is unbiased on-policy.
 //
-// And KL in the reward: every token pays beta KL(old, ref) before any advantage is computed, with a fixed beta or one
+// And KL in the reward: every token loses beta KL(old, ref) before any advantage is computed, with a fixed beta or one
 // that a proportional controller steers. Fed by old_logprob and ref_logprob; feeds advantages.
 #pragma once
 

@@ -128,7 +128,7 @@ Chart scatter(const std::vector<Pair>& pairs) {
   }
   Ticks ticks = round_ticks(low, high == low ? low + 1 : high, 6);
   for (ChartAxis* axis : {&chart.x, &chart.y}) axis->low = ticks.at.front(), axis->high = ticks.at.back();
-  for (size_t k : {3, 0, 1, 2}) {  // the few that changed lie on top
+  for (size_t k : {3, 0, 1, 2}) {  // the few that changed are on top
     ChartSeries s;
     s.color = kPairKinds[k].color;
     s.line = false;

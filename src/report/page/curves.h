@@ -1,4 +1,4 @@
-// The charts of a report: which logged number stands where; one row a panel. Titles and captions are those of
+// The charts of a report: the place of each logged number; one row a panel. Titles and captions are those of
 // core/metrics.h. Drawn by report/svg, each with its table. Numbers outside the common names (a method's own
 // diagnostics) get panels of their own; a number that never changed gets a few words instead of a chart.
 #pragma once

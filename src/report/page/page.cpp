@@ -162,7 +162,7 @@ std::string report_html(const std::vector<std::string>& paths, const std::string
   add_sources(page, tokens.html.empty());
   const std::string main = render("main.html", head_of(runs, page));
   const std::string token_data = script_json(tokens.json);
-  for (OrderedJson& section : page.sections) section.erase("content");  // it stands in main
+  for (OrderedJson& section : page.sections) section.erase("content");  // it is in main
   return render("page.html",
                 {{"nonce", hash_of_text(main + token_data)},  // no text inside the page knows it beforehand
                  {"title", page.title},

@@ -211,7 +211,7 @@ class StudyRunner {
       for (StudyFigure& figure : figures) {
         figure.name = file_name(figure.name);
         markdown += linked(figure);
-        figure.markdown.clear();  // stands in the table's document
+        figure.markdown.clear();  // is in the table's document
       }
       write_figures(figures, folder);
     }

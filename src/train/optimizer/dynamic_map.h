@@ -3,8 +3,8 @@
 // two times as many as in the decade below. A value is divided by the scale of its block (256 consecutive values)
 // first, which maps the largest of them to the last level. LibTorch-free.
 //
-// mean of gradients: 1, 2 .. 64 levels a decade, 127 above 0, with a sign; int8 codes -127..127, rounded to nearest
-// mean of squares: 2, 4 .. 128 levels a decade, 254 above 0; uint8 codes 0..254, rounded stochastically
+//   mean of gradients: 1, 2 .. 64 levels a decade, 127 above 0, with a sign; int8 codes -127..127, rounded to nearest
+//   mean of squares: 2, 4 .. 128 levels a decade, 254 above 0; uint8 codes 0..254, rounded stochastically
 //
 // Three differences from bitsandbytes: the largest value of a block is exact, whatever its sign (there 1.0 has a code
 // of its own, and -1.0 none); a square that is not 0 never becomes 0, for m / (sqrt 0 + eps) would be a huge step (Li

@@ -69,7 +69,7 @@ void read_config(const JsonRow& line, VerifyRow& row) {
   row.math.precision = precision->get<int32_t>();
 }
 
-// What every row has beside its right answer.
+// What every row has besides its right answer.
 VerifyRow read_prediction(const JsonRow& line) {
   VerifyRow row;
   const Json& value = line.value;
@@ -220,7 +220,7 @@ const char* place_of(Extract extract) {
   return "the whole text";
 }
 
-// The end of a response, where answers stand, on one line.
+// The end of a response, where answers are, on one line.
 std::string tail_of(std::string_view response) {
   const std::string_view text = trim(response);
   if (text.empty()) return "\"\" (empty)";
@@ -383,7 +383,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
                 "\n  gold       ", alternatives_text(row.gold), "\n  extracted  ",
                 verdicts[i].answer.empty() ? "(nothing)" : printable(verdicts[i].answer, kListed), "\n");
     if (row.prediction != verdicts[i].answer) {
-      bool cut = row.prediction.size() > kListed;  // an answer stands at the end
+      bool cut = row.prediction.size() > kListed;  // an answer is at the end
       std::string_view tail = std::string_view(row.prediction).substr(cut ? row.prediction.size() - kListed : 0);
       text += str("  prediction ", cut ? "..." : "", printable(tail, kListed), "\n");
     }

@@ -381,7 +381,7 @@ Decision Exact::equal(int a, int b) {
 }
 
 Decision Exact::proportional(int a, int b, bool positive) {
-  // The quotient at a few points tells the factor; it is a constant if a(x) b(y) = a(y) b(x) for all of them.
+  // The quotient at a few points is the factor; it is a constant if a(x) b(y) = a(y) b(x) for all of them.
   work_->need(a, b);
   const Circuit& c = work_->circuit;
   if (c[a].opaque || c[b].opaque) return equal(a, b);

@@ -60,7 +60,7 @@ bool strip(std::string_view& text, std::string_view open, std::string_view close
   return true;
 }
 
-// What stands around the whole answer: $..$, \(..\), **..**, \boxed{..}, a final full stop. At most eight layers, so
+// Wrappers of the whole answer: $..$, \(..\), **..**, \boxed{..}, a final full stop. At most eight layers, so
 // that the work stays linear.
 std::string_view without_wrapping(std::string_view text) {
   text = trim(text);

@@ -435,7 +435,7 @@ NodeId Parser::factor() {
   return out;
 }
 
-// What stands behind ^: degrees, primes, the ending of an ordinal, a transposition, or an exponent.
+// What follows ^: degrees, primes, the ending of an ordinal, a transposition, or an exponent.
 NodeId Parser::raised(NodeId base) {
   advance();
   bool brace = is_symbol('{');
