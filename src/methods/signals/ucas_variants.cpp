@@ -45,7 +45,6 @@ enum class AloneConfidence { zero, value };     // C_hat of the only response to
 enum class SignOf { advantage, verdict };
 
 // For study: the same change of the advantage without the information. Permutations are keyed by the step's seed.
-// seed.
 //   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W elsewhere
 //   permuted_within_sign the same among the responses with A > 0, and among those with A < 0: in each group the factors
 //                        of right and of wrong responses are those of UCAS, and so is the net push
