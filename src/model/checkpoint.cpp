@@ -67,17 +67,18 @@ Kept kept_masters(const Weights& shapes, const KeptMasters& keeps) {
   return kept;
 }
 
-const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& leaf) {
-  const auto found = std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(leaf); });
+const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& parameter) {
+  const auto found =
+      std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(parameter); });
   return found == weights.copies.end() ? nullptr : &*found;
 }
 
 int64_t bytes_of(const Weights& weights, const Kept& kept) {
   int64_t bytes = 0;
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
-    const at::Tensor& leaf = weights.parameters[i].tensor;
-    const bool elsewhere = !kept.has(i) && copy_of(weights, leaf) != nullptr;
-    if (!elsewhere) bytes += static_cast<int64_t>(leaf.nbytes());
+    const at::Tensor& parameter = weights.parameters[i].tensor;
+    const bool elsewhere = !kept.has(i) && copy_of(weights, parameter) != nullptr;
+    if (!elsewhere) bytes += static_cast<int64_t>(parameter.nbytes());
   }
   for (const NamedTensor& p : weights.adapter) bytes += static_cast<int64_t>(p.tensor.nbytes());
   for (const Bf16Copy& copy : weights.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
@@ -96,7 +97,7 @@ void check_memory(const Weights& shapes, const Kept& kept, const ModelConfig& co
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const Matrix& matrix) {
-  const at::Tensor& embed = has_values(matrix.leaf) ? matrix.leaf : matrix.compute;
+  const at::Tensor& embed = has_values(matrix.parameter) ? matrix.parameter : matrix.compute;
   at::Tensor values = at::empty(embed.sizes(), at::kFloat);
   read_finite(head, values.data_ptr<float>());
   if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
@@ -115,12 +116,12 @@ void fill_from(const StoredTensor& stored, const at::Tensor& parameter) {
 
 // The i-th parameter; of one whose master other ranks keep its bf16 copy alone.
 void fill_from(const StoredTensor& stored, Weights& weights, size_t i, const Kept& kept) {
-  const at::Tensor& leaf = weights.parameters[i].tensor;
-  const Bf16Copy* copy = kept.some ? copy_of(weights, leaf) : nullptr;
-  if (copy == nullptr) return fill_from(stored, leaf);
+  const at::Tensor& parameter = weights.parameters[i].tensor;
+  const Bf16Copy* copy = kept.some ? copy_of(weights, parameter) : nullptr;
+  if (copy == nullptr) return fill_from(stored, parameter);
   if (kept.has(i)) {
-    allocate_values(leaf);
-    fill_from(stored, leaf);
+    allocate_values(parameter);
+    fill_from(stored, parameter);
     return copy->refresh();
   }
   fill_from(stored, copy->compute);

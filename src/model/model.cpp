@@ -93,7 +93,7 @@ std::vector<std::vector<at::Tensor>> Model::set_backward_hook(BackwardHook* watc
   std::vector<std::vector<at::Tensor>> layers;
   if (!forward_->backward_by_hand()) return layers;
   weights_->watch = watch;
-  for (const Layer& layer : weights_->layers) layers.push_back(trained_leaves(layer));
+  for (const Layer& layer : weights_->layers) layers.push_back(trained_parameters(layer));
   return layers;
 }
 

@@ -17,7 +17,7 @@ namespace ucas {
 // Whether passes read bf16 copies of matrices and add gradients by hand, as all back ends but ATen's do.
 bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options);
 
-// Makes what GEMMs read of the leaves first.
+// Makes what GEMMs read of the parameters first.
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
 // What is said where a CUDA device does not run the GPU kernels: why, and what that costs.
 std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device);
@@ -48,8 +48,8 @@ class Forward {
 // For forwards with a backward by hand, which accumulates the parameters' gradients in place. Whether there will be
 // one; then `hidden`, which was computed without gradients, tied to all parameters through it.
 bool wants_gradient(const Weights& weights);
-at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
-                          std::function<void(const at::Tensor& d_hidden)> backward);
+at::Tensor tied_to_parameters(const Weights& weights, const at::Tensor& hidden,
+                              std::function<void(const at::Tensor& d_hidden)> backward);
 
 // CPU: own kernels and row-stable GEMMs. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,

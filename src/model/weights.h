@@ -54,9 +54,9 @@ struct Weights {
 };
 
 // Those of a block that are trained.
-std::vector<at::Tensor> trained_leaves(const Layer& layer);
+std::vector<at::Tensor> trained_parameters(const Layer& layer);
 
-// What GEMMs read of those that are trained, of adapters too, and are no leaves themselves.
+// What GEMMs read of those that are trained, of adapters too, and are no parameters themselves.
 std::vector<Bf16Copy> trained_copies(const Weights& weights);
 
 // Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, by options.seed. `masters`:

@@ -163,7 +163,7 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
     saved->key.reset();
     saved->value.reset();
   }
-  return tied_to_leaves(weights_, out, [this, saved](const at::Tensor& d_hidden) {
+  return tied_to_parameters(weights_, out, [this, saved](const at::Tensor& d_hidden) {
     native_backward<E>(shape_, weights_, rope_, *saved, d_hidden);
   });
 }

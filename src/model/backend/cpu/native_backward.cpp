@@ -370,9 +370,9 @@ void native_backward(const BlockShape& shape, const Weights& weights, const Rope
   block.d_h().narrow(0, 0, rows).copy_(shape.hidden_scale == 1 ? d_hidden : d_hidden * shape.hidden_scale);
   block.norm(saved.last, weights.norm, dx);
   each_block_backward(weights, saved.blocks, block, dx);
-  if (!weights.embed.leaf.requires_grad()) return;
+  if (!weights.embed.parameter.requires_grad()) return;
   if (const float scale = shape.embedding_scale(kTypeOf<E>); scale != 1) dx.mul_(scale);
-  float* d_embed = data(gradient_of(weights.embed.leaf));
+  float* d_embed = data(gradient_of(weights.embed.parameter));
   for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + saved.packed.token[i] * D);
 }
 

@@ -87,9 +87,9 @@ void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights
     GpuBackward backward(block, saved);
     each_block_backward(weights, saved.blocks, backward, dx, dx_narrow);
   }
-  if (!weights.embed.leaf.requires_grad()) return;
+  if (!weights.embed.parameter.requires_grad()) return;
   // By sorting, not by atomics: bit-identical every time.
-  at::Tensor d_embed = gradient_of(weights.embed.leaf);
+  at::Tensor d_embed = gradient_of(weights.embed.parameter);
   d_embed.index_put_({saved.rows.token.narrow(0, 0, saved.rows.rows).to(at::kLong)}, dx.narrow(0, 0, saved.rows.rows),
                      /*accumulate=*/true);
 }
