@@ -82,12 +82,12 @@ std::string engine_of_the_wheel() {
 }
 
 void* load_engine() {
-  const std::string beside = path_join(own_folder(), kEngineFile);
-  const bool wheel = !exists(beside) && is_directory(path_join(own_folder(), "engines"));
-  if (!exists(beside) && !wheel) {
+  const std::string built = path_join(own_folder(), kEngineFile);
+  const bool wheel = !exists(built) && is_directory(path_join(own_folder(), "engines"));
+  if (!exists(built) && !wheel) {
     throw Error(
         ErrorKind::path,
-        str(beside, ": not found; `make build` builds it next to the program, with which it belongs, and `make wheel` ",
+        str(built, ": not found; `make build` builds it next to the program, with which it belongs, and `make wheel` ",
             "packages it; a package that pip built from ucas's sources has none"));
   }
   // Read once, when LibTorch's OpenMP runtime is loaded. By default its waiting threads spin for milliseconds: on a
@@ -97,7 +97,7 @@ void* load_engine() {
   return wheel ? load(engine_of_the_wheel(),
                       "are ucas and torch as they were installed? `pip install --force-reinstall 'ucas[train]'` mends "
                       "them")
-               : load(beside, "is the LibTorch it was built with still there? `make build` mends it");
+               : load(built, "is the LibTorch it was built with still there? `make build` mends it");
 }
 
 void* engine_symbol(const char* symbol) {

@@ -57,8 +57,8 @@ Benchmark read_one(const Description& description, const std::vector<Setting>& c
   if (benchmark.title.empty()) benchmark.title = benchmark.name;
   check(benchmark, description.where);
   if (!description.folder.empty()) {
-    const std::string beside = path_join(description.folder, benchmark.path);
-    if (benchmark.path[0] != '/' && exists(beside)) benchmark.path = beside[0] == '/' ? beside : str("./", beside);
+    const std::string near = path_join(description.folder, benchmark.path);
+    if (benchmark.path[0] != '/' && exists(near)) benchmark.path = near[0] == '/' ? near : str("./", near);
   }
   return benchmark;
 }

@@ -338,12 +338,12 @@ PlannedModels planned_models(const TrainConfig& config, const ModelConfig& polic
   models.options = config.model_options();
   if (models.options.lora.on()) models.options.trained = Trained::adapter;
   const Needs needs = config.needs();
-  const auto beside = [&](const std::string& other) {
+  const auto auxiliary = [&](const std::string& other) {
     return other.empty() || other == config.model ? models.policy : read_model_config(other);
   };
-  models.critic = beside(needs.critic ? needs.critic->model : "");
-  models.prm = beside(needs.prm ? needs.prm->model : "");
-  models.teacher = beside(needs.teacher.value_or(""));
+  models.critic = auxiliary(needs.critic ? needs.critic->model : "");
+  models.prm = auxiliary(needs.prm ? needs.prm->model : "");
+  models.teacher = auxiliary(needs.teacher.value_or(""));
   return models;
 }
 

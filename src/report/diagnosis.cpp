@@ -60,8 +60,8 @@ std::vector<Witness> shown_by(ShownBy sign, const std::vector<StoredResponse>& s
     shown.push_back({r.step, r.sample, r.problem, words_of(r), ending_of(r.response)});
   }
   std::ranges::reverse(shown);
-  std::set<std::string> told;
-  std::ranges::stable_partition(shown, [&](const Witness& w) { return told.insert(w.problem).second; });
+  std::set<std::string> seen;
+  std::ranges::stable_partition(shown, [&](const Witness& w) { return seen.insert(w.problem).second; });
   if (shown.size() > kMostWitnesses) shown.resize(kMostWitnesses);
   return shown;
 }

@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kKnownTokens = 64;  // of the response that is part of the known text, at most
 constexpr uint32_t kKnownSeed = 1;
 constexpr double kTaking = 120;  // seconds at least for a weight sync's call: weights are read from a disk
-// Old and new weights are told apart only if they move log-probs by more than the rounding of f32.
+// Old and new weights are distinguished only if they move log-probs by more than the rounding of f32.
 constexpr double kMoved = 1e-5;
 
 // A seed for each response: a server knows nothing of the others.
@@ -297,7 +297,7 @@ void ServedRollout::check_known(size_t server, std::span<const double> theirs, s
                       "its log-probs of a known text are still those of the weights before (mean difference ", before,
                       " from them, ", now,
                       " from ours): they were not delivered; see what the server loads "
-                      "when it is told to"),
+                      "on a weight sync"),
                   kInterrupted);
     }
   }

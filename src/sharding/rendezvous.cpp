@@ -30,7 +30,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kAllDone = "heard", *kNo = "no";
+constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kAllDone = "done", *kNo = "no";
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kAnswers{10};  // of a store that is there
 constexpr std::chrono::seconds kSaidAfter{20};

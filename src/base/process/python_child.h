@@ -34,7 +34,7 @@ int start_child(std::vector<std::string> words, const ChildStreams& streams, con
 std::string own_folder();
 
 // Where the package is installed: what UCAS_TORCH_DIR, UCAS_PYARROW_DIR name (the `ucas` command sets them to what its
-// Python would import), else the folder NAME beside ours. "" where neither is there.
+// Python would import), else the folder NAME next to ours. "" where neither is there.
 std::string python_package(const std::string& name);
 
 }  // namespace ucas

@@ -102,9 +102,9 @@ class ThreadPool {
 
   [[noreturn]] void live(int64_t self) {
     std::atomic<uint32_t>& calls = members_of_[self].calls;
-    for (uint32_t heard = 0;;) {
-      if (!spin_until(kLook, [&] { return calls.load(std::memory_order_acquire) != heard; })) calls.wait(heard);
-      heard = calls.load(std::memory_order_acquire);
+    for (uint32_t seen = 0;;) {
+      if (!spin_until(kLook, [&] { return calls.load(std::memory_order_acquire) != seen; })) calls.wait(seen);
+      seen = calls.load(std::memory_order_acquire);
       work_through(self);
     }
   }

@@ -134,9 +134,9 @@ void Rewards::score_group(const GroupToScore& group, std::span<const RewardReply
   }
   const auto length = std::ranges::find(parts_, RewardPart::length, &WeightedPart::part);
   if (length != parts_.end()) {
-    const std::vector<double> paid = length_rewards(lengths, right);
-    for (size_t i = 0; i < paid.size(); ++i)
-      group.response[i].terms[static_cast<size_t>(length - parts_.begin())] = static_cast<float>(paid[i]);
+    const std::vector<double> rewards = length_rewards(lengths, right);
+    for (size_t i = 0; i < rewards.size(); ++i)
+      group.response[i].terms[static_cast<size_t>(length - parts_.begin())] = static_cast<float>(rewards[i]);
   }
   for (Response& o : group.response) {  // R_i
     double score = 0;

@@ -165,7 +165,7 @@ class CountdownGrader final : public EachAlone {
     }
     verdict.reason = "not an arithmetic expression";
     if (!found.symbols) return verdict;
-    // Of an equation every side must have the target's value, so that nothing false is paid; the first side with an
+    // Of an equation every side must have the target's value, so that nothing false is rewarded; the first side with an
     // operator is the expression.
     std::vector<Evaluation> sides;
     std::vector<Fraction> values;

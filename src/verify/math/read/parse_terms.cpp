@@ -129,7 +129,7 @@ NodeId Parser::mixed(NodeId whole) {
     bool proper = top.size() < bottom.size() || (top.size() == bottom.size() && top < bottom);
     if (!proper) return make(Kind::product, {whole, part});
   }
-  note("a whole number beside a fraction read as a mixed number");
+  note("a whole number next to a fraction read as a mixed number");
   return make(Kind::sum, {whole, part});
 }
 
