@@ -159,7 +159,7 @@ GivenResponses read_responses(const std::string& path) {
   refuse_parquet(path);
   GivenResponses out;
   out.kind = "rows";
-  std::map<std::string, size_t> place;  // by what tells problems apart
+  std::map<std::string, size_t> place;  // by what distinguishes problems
   std::string step;                     // of the training that the responses are of
   const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {

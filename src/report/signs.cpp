@@ -53,7 +53,7 @@ struct Held {
   std::vector<double> step, value;
   std::vector<char> beyond;
   size_t size() const { return step.size(); }
-  bool stands() const { return size() > 0 && beyond.back() != 0; }
+  bool active() const { return size() > 0 && beyond.back() != 0; }
 };
 
 Held held_against(const SignRule& rule, const KnownSteps& s) {
@@ -158,7 +158,7 @@ class SignFinder {
     if (rule.kind == SignRuleKind::fell) return fell(rule, standing);
     if (rule.kind == SignRuleKind::never_right && !was_graded(table_)) return true;
     const Held held = held_against(rule, s);
-    if (!held.stands()) return true;
+    if (!held.active()) return true;
     standing.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
     standing.back().what = standing_words(rule, s, held, table_);
     return true;

@@ -60,15 +60,15 @@ class PassK final : public Method {
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
-    double silent = 0, reward = 0;
+    double equal = 0, reward = 0;
     for (const Group& group : batch.groups) {
       const double none = chance_of_none(wrong_of(batch.of(group)), group.count, k_);
-      silent += none == 0 || none == 1;
+      equal += none == 0 || none == 1;
       reward += 1 - none;
     }
     const double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
     recording.record(kPassKReward, reward / groups);
-    recording.record(kPassKSilent, silent / groups);
+    recording.record(kPassKSilent, equal / groups);
     broadcast(batch, [&](std::span<const Response> o) { return advantages_of(o); }, advantage, recording);
   }
 

@@ -337,7 +337,7 @@ HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& targ
   for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets are in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.parameter.requires_grad());
   const int gemms = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.parameter.requires_grad() ? 1 : 0) : 1;
-  work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());
+  work_.operations += 2.0 * gemms * static_cast<double>(hidden.size(0) * weight_.compute.numel());
   return compute(hidden, target, temperature, signals, wants);
 }
 
