@@ -28,8 +28,8 @@ int64_t Rng::below(int64_t n) {
   uint64_t limit = UINT64_MAX - UINT64_MAX % range;
   while (true) {
     uint64_t high = next();
-    uint64_t draw = high << 32 | next();
-    if (draw < limit) return static_cast<int64_t>(draw % range);
+    uint64_t value = high << 32 | next();
+    if (value < limit) return static_cast<int64_t>(value % range);
   }
 }
 

@@ -333,9 +333,9 @@ Choices shuffled_columns(const JsonRow& row, const std::vector<std::string>& col
     out.texts.push_back(*text);
   }
   out.labels = columns;
-  Rng draw(XXH3_64bits(question.data(), question.size()), kOrderOfChoices);
+  Rng rng(XXH3_64bits(question.data(), question.size()), kOrderOfChoices);
   for (size_t i = columns.size(); i-- > 1;) {
-    const auto j = static_cast<size_t>(draw.below(static_cast<int64_t>(i) + 1));
+    const auto j = static_cast<size_t>(rng.below(static_cast<int64_t>(i) + 1));
     std::swap(out.texts[i], out.texts[j]);
     std::swap(out.labels[i], out.labels[j]);
   }

@@ -160,7 +160,7 @@ struct HeadGradient {
 
 // What sampling needs of a row; key as base/rng.h's SampleKey.
 struct SamplerState {
-  uint32_t problem, response, sample;  // draw: index of the token in the response; counted on where the token is fed
+  uint32_t problem, response, sample;  // index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
 struct SamplerRun {  // of all rows; where the device reads it, so that a recorded step serves every seed and step
@@ -172,8 +172,8 @@ struct DeviceSampledToken {  // sampling/sampler.h's SampledToken
   float logprob, whole_logprob, entropy, confidence, logit;
 };
 // One token a row by the inverse of the cumulative distribution over columns in their order, or the first of the
-// largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and draw advance.
-// What top_k, top_p and min_p leave, and in which order it is sampled, is sampling/sampler.h's.
+// largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and counter
+// advance. What top_k, top_p and min_p leave, and in which order it is sampled, is sampling/sampler.h's.
 struct SampleToken {
   int64_t rows, vocab, stride, tiles;
   float inverse_temperature;        // 1 for greedy rows

@@ -37,7 +37,7 @@ struct TruncatedSampleRows {
     }
     if (!greedy) {
       cut(thread_block, r);
-      draw(thread_block, r, of.uniform_of(row));
+      sample(thread_block, r, of.uniform_of(row));
     }
     if (greedy || r.found->column < 0) take_first_of_largest(thread_block, r);
     thread_block.each([&](int lane) {
@@ -86,7 +86,7 @@ struct TruncatedSampleRows {
     int64_t* part_count;
     uint16_t* bin_count;  // [kBins, kThreads]: a lane has a 256th of the vocabulary
   };
-  enum class Until { count, mass, drawn };
+  enum class Until { count, mass, sampled };
 
   template <class ThreadBlock>
   UCAS_ON_DEVICE Row row_of(ThreadBlock& thread_block, int64_t row, bool greedy) const {
@@ -322,7 +322,7 @@ struct TruncatedSampleRows {
   // --- sample
 
   template <class ThreadBlock>
-  UCAS_ON_DEVICE void draw(ThreadBlock& thread_block, const Row& r, double uniform) const {
+  UCAS_ON_DEVICE void sample(ThreadBlock& thread_block, const Row& r, double uniform) const {
     const double target = uniform * r.found->kept;
     if (r.found->kept_by_id > target) {
       const uint32_t low = r.found->by_id;
@@ -334,7 +334,7 @@ struct TruncatedSampleRows {
       Found& f = *r.found;
       if (lane == 0) f.at = of_all ? Cut{0, 0, 0, 0, 0, false} : f.bucket;
     });
-    descend(thread_block, r, of_all ? kTop : kBucket, Until::drawn, target);
+    descend(thread_block, r, of_all ? kTop : kBucket, Until::sampled, target);
     const Found& f = *r.found;
     const uint32_t key = f.at.prefix;
     const int64_t most = key == f.least ? f.ties : f.at.count;

@@ -225,8 +225,8 @@ PassMemory generate_memory(const ModelConfig& config, const ModelOptions& option
   const int64_t prefill = std::min(std::max(engine.prefill_tokens, prompt), room.prompt_slots * prompt);
   const int64_t rows = std::max(prefill, room.slots);
   PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false, .gpu = gpu});
-  const int64_t drawn = std::min(logit_rows(V), padded(room.slots));
-  m.logits = kF32 * V * (room.prompt_slots + std::max(drawn, padded(room.prompt_slots)));
+  const int64_t sampled_rows = std::min(logit_rows(V), padded(room.slots));
+  m.logits = kF32 * V * (room.prompt_slots + std::max(sampled_rows, padded(room.prompt_slots)));
   m.logits += threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row; candidates where they are cut
   return m;
 }

@@ -56,7 +56,7 @@ struct Asked {
   std::string version;  // of ucas
   int64_t grader_version = 0;
   std::string origin;  // "file": of responses not generated here; "" = generated here
-  std::string keys;    // of the draws: "problem" (source and id) or "place" (index in the data)
+  std::string keys;    // of the samples: "problem" (source and id) or "place" (index in the data)
   std::vector<ModelFile> model_files;
   std::vector<AskedSet> sets;
 };

@@ -47,7 +47,7 @@ struct OutputSettings {
     bool operator==(const Source&) const = default;
   };
   std::string model;  // hash over the checkpoint's files
-  std::string keys;   // of the draws: "problem" (source and id) or "place" (index in the data)
+  std::string keys;   // of the samples: "problem" (source and id) or "place" (index in the data)
   double temperature = 1, top_p = 1, min_p = 0;
   int64_t top_k = 0, seed = 0;
   std::string dtype = "f32";    // the model computed in

@@ -254,7 +254,7 @@ std::string ServedRollout::ask(size_t server, const std::string& body, double ti
 }
 
 // A response to the known prompt, sampled as in training.
-Episode ServedRollout::draw(size_t server) const {
+Episode ServedRollout::sample_known(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
                          .max_tokens = std::min(config_.response_length, kKnownTokens),
@@ -310,7 +310,7 @@ void ServedRollout::check_known(size_t server, std::span<const double> theirs, s
               kInterrupted);
 }
 
-void ServedRollout::check_drawn(size_t server, const Episode& sampled) const {
+void ServedRollout::check_sampled(size_t server, const Episode& sampled) const {
   std::vector<int32_t> ids = known_prompt_;
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
@@ -364,7 +364,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
 void ServedRollout::check_weights() {
   if (known_.empty()) {
     known_ = known_prompt_;
-    const Episode sampled = draw(0);
+    const Episode sampled = sample_known(0);
     known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);
@@ -372,9 +372,9 @@ void ServedRollout::check_weights() {
   std::vector<std::vector<double>> known(servers_.size());
   on_all([&](size_t server) { known[server] = known_scores(server); });
   for (size_t server = 0; server < servers_.size(); ++server) check_known(server, known[server], ours);
-  std::vector<Episode> drawn(servers_.size());
-  on_all([&](size_t server) { drawn[server] = draw(server); });
-  for (size_t server = 0; server < servers_.size(); ++server) check_drawn(server, drawn[server]);
+  std::vector<Episode> sampled(servers_.size());
+  on_all([&](size_t server) { sampled[server] = sample_known(server); });
+  for (size_t server = 0; server < servers_.size(); ++server) check_sampled(server, sampled[server]);
   before_ = ours;
 }
 

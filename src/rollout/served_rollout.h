@@ -83,13 +83,13 @@ class ServedRollout final : public Rollouter {
   void check_weights();
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
   void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);
-  void check_drawn(size_t server, const Episode& sampled) const;
+  void check_sampled(size_t server, const Episode& sampled) const;
   std::string acknowledged_by(size_t server) const;
   // `work` for every server, all at once; throws what the first of them threw.
   void on_all(const std::function<void(size_t server)>& work) const;
   std::string ask(size_t server, const std::string& body, double timeout,
                   const std::function<std::string(const HttpReply&)>& take) const;
-  Episode draw(size_t server) const;
+  Episode sample_known(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
 
   const TrainRolloutConfig config_;

@@ -372,8 +372,8 @@ std::vector<FigureRequest> figure_requests(const Study& study, const std::vector
                                            const std::string& data) {
   std::vector<FigureRequest> requests;
   for (const StudyKind& kind : kKinds) {
-    const bool drawn = std::ranges::find(requests, kind.figure, &FigureRequest::kind) != requests.end();
-    if (!study.config.is(kind.name) || drawn) continue;
+    const bool listed = std::ranges::find(requests, kind.figure, &FigureRequest::kind) != requests.end();
+    if (!study.config.is(kind.name) || listed) continue;
     FigureRequest request;
     request.kind = kind.figure;
     request.runs = runs;

@@ -240,7 +240,7 @@ class PretrainedDemo final : public Demo {
     write_text_task(places_.task(), config_.task, options);
     log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,
             " test: no form of a question and no numbers are in two of them"));
-    const TextProblem first = draw_problems(config_.task, options, Split::train, 1).front();
+    const TextProblem first = sample_problems(config_.task, options, Split::train, 1).front();
     log(str("for instance: ", first.text, " (", first.answer, ")"));
   }
 

@@ -127,9 +127,9 @@ class RegisterChains {
  public:
   RegisterChains(const TaskOptions& options, uint64_t stream);
 
-  Chain draw(Split split);                           // any length
-  Problem draw_problem(Split split);                 // id empty
-  Problem draw_problem(Split split, int64_t level);  // of this level
+  Chain sample(Split split);                           // any length
+  Problem sample_problem(Split split);                 // id empty
+  Problem sample_problem(Split split, int64_t level);  // of this level
   int64_t rules() const { return static_cast<int64_t>(options_.hidden.markers.size()); }
   int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }  // or of a letter, by its place in the alphabet
   // Of a hidden rule: problems of level 0 are solved by habit. The rule that the marker asks for; under `step` the
@@ -144,7 +144,7 @@ class RegisterChains {
 
  private:
   Chain draw_of_length(int64_t n);
-  Chain draw(Split split, int64_t n_max);
+  Chain sample(Split split, int64_t n_max);
   Problem problem_of(const Chain& chain) const;
   bool by_step() const { return options_.hidden_rule() && options_.hidden.kind == RuleKind::step; }
   Chain draw_steps(int64_t n);

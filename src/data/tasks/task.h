@@ -81,7 +81,7 @@ const char* grader_of(TextTaskKind kind);                // its name in options;
 const char* about(TextTaskKind kind);                    // one line for people
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
-std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
+std::vector<TextProblem> sample_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
 // Worked examples of the train split, for the place before a question (data/prompts/templates.cpp).
 constexpr int64_t kWorkedExamples = 4;
 std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options,

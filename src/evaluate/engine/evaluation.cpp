@@ -240,9 +240,9 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
     fewest = std::min(fewest, std::ssize(given.problems[g].responses));
     most = std::max(most, std::ssize(given.problems[g].responses));
   }
-  const bool drawn = fewest > 1 || !plan.config.greedy;
-  plan.config.greedy = !drawn;
-  plan.config.samples = drawn ? fewest : 0;
+  const bool sampled = fewest > 1 || !plan.config.greedy;
+  plan.config.greedy = !sampled;
+  plan.config.samples = sampled ? fewest : 0;
   plan.config.temperature = plan.config.top_p = 1;  // not known
   plan.config.top_k = 0;
   plan.config.min_p = 0;
@@ -250,7 +250,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
     warn(str(path, ": problems have ", fewest, " to ", most, " responses; of each the first ", fewest, " count"));
   }
   log(str(path, ": ", grouped(std::ssize(of)), " problems of ", given.kind,
-          drawn ? str(", ", fewest, " responses each") : ""));
+          sampled ? str(", ", fewest, " responses each") : ""));
   GivenSource source(given, of, prepared);
   Origin origin{.source = source, .model = path, .kind = "file"};
   if (!run.empty()) {

@@ -66,10 +66,10 @@ void permute(std::span<double> values, std::span<const SampleKey> key) {
   std::vector<size_t> place(values.size());
   std::iota(place.begin(), place.end(), size_t{0});
   std::ranges::stable_sort(place, {}, [&](size_t i) { return std::pair(key[i].response, key[i].position); });
-  std::vector<size_t> drawn = place;
-  std::ranges::stable_sort(drawn, {}, [&](size_t i) { return uniform(key[i]); });
+  std::vector<size_t> shuffled = place;
+  std::ranges::stable_sort(shuffled, {}, [&](size_t i) { return uniform(key[i]); });
   const std::vector<double> before(values.begin(), values.end());
-  for (size_t k = 0; k < place.size(); ++k) values[place[k]] = before[drawn[k]];
+  for (size_t k = 0; k < place.size(); ++k) values[place[k]] = before[shuffled[k]];
 }
 
 // The key of a placebo's permutation; no step of the sampler or of another one has this number.

@@ -112,7 +112,7 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   task.train.validate();
   if (config().is("dynamics") && task.train.train.test_freq == 0) {
     throw Error(ErrorKind::config, str(run.name,
-                                       ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
+                                       ": kind dynamics shows validation over steps, but train.test_freq = 0: set "
                                        "all.train.test_freq, and base.val"));
   }
   const bool crossed = config().base.crossed;

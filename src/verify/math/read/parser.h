@@ -91,7 +91,7 @@ Extracted from_box(std::string_view text, bool several);
 // For a gold answer of `count` parts: the boxes that give them one by one, "the width is \boxed{3} and the height is
 // \boxed{4}", as "\boxed{3}, \boxed{4}". nullopt unless they are all the boxes of the last sentence, joined by commas
 // or "and", or all the boxes of the response, each in a part of its own; and nothing between them takes one back or
-// draws a conclusion.
+// makes a conclusion.
 std::optional<std::string> joined_boxes(std::string_view response, size_t count);
 
 }  // namespace ucas::math
