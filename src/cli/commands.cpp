@@ -16,7 +16,7 @@ namespace {
 
 // The last line of a command, or the last but its error.
 void sum_up() {
-  if (const std::string lapses = warnings_in_words(); !lapses.empty()) log(lapses);
+  if (const std::string counted = warnings_in_words(); !counted.empty()) log(counted);
 }
 
 constexpr const char* kIntroduction =

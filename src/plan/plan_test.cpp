@@ -252,7 +252,7 @@ TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_witho
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
   PlannedModels models = models_of(c);
-  models.policy.num_hidden_layers = 200;  // state beside which passes are small
+  models.policy.num_hidden_layers = 200;  // state compared with which passes are small
   models.gpu = int64_t{80} << 30;
   const int64_t without = plan_memory(c, models).total(3);
   c.update.offload = Offload::optimizer;

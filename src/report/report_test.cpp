@@ -102,7 +102,7 @@ TEST_F(report, an_evaluation_of_a_runs_checkpoint_belongs_to_the_run) {
   ASSERT_EQ(runs[1].evaluations.size(), 1u);
   EXPECT_EQ(runs[1].evaluations[0].step, 24);
   write_file(path_join(checkpoint, "model.safetensors"), "Weights");
-  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights stands alone";
+  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights is one of its own";
 }
 
 TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {

@@ -293,7 +293,7 @@ TEST_F(study_figures_of_runs, cases_put_every_group_s_response_beside_the_others
   EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy->response), std::string::npos);
   EXPECT_NE(figures[0].markdown.find("<th>DAPO</th><th>UCAS</th>"), std::string::npos);
   EXPECT_EQ(rows(figures[0].csv).size(), 4u);
-  EXPECT_EQ(rows(draw(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems unless told
+  EXPECT_EQ(rows(draw(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems by default
 }
 
 TEST_F(study_figures_of_runs, model_text_in_a_case_stays_text) {

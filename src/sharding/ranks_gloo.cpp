@@ -122,7 +122,7 @@ class GlooRanks final : public Ranks {
   void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
     begin(Kind::all_reduce, what, bytes_in(tensors));
     each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called(what, [&] { noted(what, one[0], group_of(one).allreduce(one))->wait(); });
+      called(what, [&] { tracked(what, one[0], group_of(one).allreduce(one))->wait(); });
     });
   }
 
@@ -192,7 +192,8 @@ class GlooRanks final : public Ranks {
     bytes_ += static_cast<int64_t>(out.nbytes());
     at::Tensor carried_out = carried(out), carried_in = carried(in);
     called(what, [&] {
-      noted(what, carried_out, group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent))->wait();
+      tracked(what, carried_out, group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent))
+          ->wait();
     });
     if (!carried_in.is_same(in)) in.copy_(carried_in);
     at = 0;
@@ -275,7 +276,7 @@ class GlooRanks final : public Ranks {
         more = true;
         Load& load = active.emplace_back(std::move(loads[root][i]));
         pack(load);
-        called(what, [&] { load.work = noted(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
+        called(what, [&] { load.work = tracked(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
         bytes += static_cast<int64_t>(load.one[0].nbytes());
         while (bytes > kUnderWay) land();
       }
@@ -317,7 +318,7 @@ class GlooRanks final : public Ranks {
     }
   }
   // What a device was given is looked after until it is over.
-  c10::intrusive_ptr<c10d::Work> noted(const char* what, const at::Tensor& of, c10::intrusive_ptr<c10d::Work> work) {
+  c10::intrusive_ptr<c10d::Work> tracked(const char* what, const at::Tensor& of, c10::intrusive_ptr<c10d::Work> work) {
     if (!of.is_cpu()) device_calls_->add(calls_, what, work);
     return work;
   }

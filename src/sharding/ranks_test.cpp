@@ -51,7 +51,7 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
       ranks.reduce("summed", sums);
       if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
       if (ranks.any("none", false) || !ranks.any("one", ranks.rank() == 1)) return "any";
-      if (ranks.from_leader("told", str(ranks.rank())) != "0") return "told";
+      if (ranks.from_leader("from_leader", str(ranks.rank())) != "0") return "from_leader";
       const RankLocation place = ranks.place();
       if (place.on_host != size || place.local != ranks.rank() || place.sharing_cores != size) return "place";
       const RankShare share = share_of(ranks, 10);
@@ -186,7 +186,7 @@ void set_gradients(Model& model, int64_t step) {
   }
 }
 
-// What products read of the trained matrices, and the vectors beside them; "" where they are the same.
+// What GEMMs read of the trained matrices, and the vectors next to them; "" where they are the same.
 std::string difference_of_weights(Model& a, Model& b) {
   const auto of_a = a.bf16_copies(), of_b = b.bf16_copies();
   if (of_a.empty() || of_a.size() != of_b.size()) return str(of_a.size(), " copies, ", of_b.size());
@@ -255,7 +255,7 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
   }
 }
 
-// Draws the first token of each prompt; leaves out so many responses at the end.
+// Samples the first token of each prompt; leaves out so many responses at the end.
 class Drawing final : public Rollouter {
  public:
   explicit Drawing(size_t missing) : missing_(missing) {}
@@ -403,7 +403,7 @@ TEST(ranks, responses_that_are_missing_end_all) {
       if (std::string(e.what()).find("the ranks have 47 of 50 responses") == std::string::npos) return e.what();
     }
     ranks.barrier("again");
-    stops = ranks.rank() == 1;  // who is told to stop leaves some out
+    stops = ranks.rank() == 1;  // the interrupted rank leaves some out
     return shared->run(request).size() == 47 ? "" : "not those that are there";
   });
   EXPECT_EQ(said, std::vector<std::string>(2));

@@ -364,7 +364,7 @@ TEST(study_table, bases_of_study_json_pair_rows_and_are_named) {
   const StudyTable table = study_table(runs, options);
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0].runs, (std::vector<RunLabel>{{"base 0", -1}, {"base 1", -1}}));
-  EXPECT_EQ(table.rows[0].against[0].runs, 2);  // each base beside the run that began with it
+  EXPECT_EQ(table.rows[0].against[0].runs, 2);  // each base next to the run that began with it
   EXPECT_NEAR(table.rows[2].against[0].change.value, 0.375, 1e-12);
   const std::string text = table_markdown(table);
   EXPECT_NE(text.find("over 2 bases, each with a seed of its own"), std::string::npos) << text;

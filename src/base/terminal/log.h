@@ -81,7 +81,7 @@ enum class Warning {
 void count_warning(Warning what, int64_t count = 1);
 int64_t warnings_counted(Warning what);
 inline constexpr const char* kWarningsBegin = "warnings in total: ";
-// "warnings in total: 1 bad row, 2 updates of weights"; "" where nothing was noted.
+// "warnings in total: 1 bad row, 2 updates of weights"; "" where nothing was counted.
 std::string warnings_in_words();
 
 }  // namespace ucas

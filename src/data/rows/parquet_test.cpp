@@ -102,7 +102,7 @@ TEST_F(parquet, what_is_not_read_is_refused_by_class_and_place) {
   EXPECT_TRUE(refusal(folder_ + "none.parquet").starts_with("parquet "));
 }
 
-// A text that stands in every row is kept once, so that a file may hold ten thousand times its size.
+// A text that is in every row is kept once, so that a file may hold ten thousand times its size.
 TEST_F(parquet, small_files_with_much_in_them_are_refused) {
   for (const char* name : {"same", "rows", "text"}) {
     const std::string file = str(folder_, "bomb_", name, ".parquet");

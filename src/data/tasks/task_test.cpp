@@ -157,7 +157,7 @@ TEST(text_tasks, word_problems_have_the_answer_that_a_reader_gives) {
   for (const auto& [part, answer] : kinds) EXPECT_GT(seen[part], 0) << part;
 }
 
-// Search over all expressions: the target can be reached, and the grader pays for what the search finds.
+// Search over all expressions: the target can be reached, and the grader accepts what the search finds.
 TEST(text_tasks, every_countdown_has_a_solution) {
   struct Made {
     std::string text;
@@ -222,7 +222,7 @@ TEST(text_tasks, worked_examples_are_right_and_of_the_train_split) {
   }
 }
 
-// Its own answer is paid, another problem's is not: for every task by its own grader.
+// Its own answer is rewarded, another problem's is not: for every task by its own grader.
 TEST(text_tasks, graders_pay_for_the_right_answer_and_not_for_another_problems) {
   for (const TextTaskKind task : all_text_tasks()) {
     if (task == TextTaskKind::countdown) continue;  // above

@@ -188,7 +188,7 @@ TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_o
   f.input.keyed_by_position = false;
   f.rollout.script = keyed;
   Kept kept;
-  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is said beside the tokens
+  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is written besides the tokens
   try {
     kept.run(f, config);
     ADD_FAILURE() << "taken";

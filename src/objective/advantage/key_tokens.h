@@ -5,7 +5,7 @@
 //   with id           a                 b
 //   without           c                 d
 //
-//   F     exp(-2 p), p from Fisher's exact test of the table; 0 where p = 1: how sure the association is
+//   F     exp(-2 p), p from Fisher's exact test of the table; 0 where p = 1: certainty of the association
 //   IG    information gain (bits) of "contains the id" about "is right": its information
 //   TF    saturated, length-normalised frequency of the id (BM25's) in all right / all wrong tokens
 //   D     arcsine difference of the shares of responses plus h3 times that of the frequencies: in which direction

@@ -13,7 +13,7 @@ namespace ucas {
 
 namespace {
 
-// Each rank has noted the tokens of its micro-batches, and 0 for all others.
+// Each rank has recorded the tokens of its micro-batches, and 0 for all others.
 void all_reduce(Ranks& ranks, TokenUpdates& updates) {
   std::vector<float> clipped(updates.clipped.begin(), updates.clipped.end());
   const int64_t n = std::ssize(clipped);

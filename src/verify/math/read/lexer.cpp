@@ -132,11 +132,11 @@ void Lexer::push(Token token) {
 
 void Lexer::open_brace() {
   // The braces of \text{..} and \mathbf{..} only say how far the style reaches.
-  bool silent = pending_style_ && next_style_ != Style::math;
-  styles_.push_back({style_, silent});
+  bool hidden = pending_style_ && next_style_ != Style::math;
+  styles_.push_back({style_, hidden});
   if (pending_style_) style_ = next_style_;
   pending_style_ = false;
-  if (!silent) push_symbol('{');
+  if (!hidden) push_symbol('{');
   brackets_.push_back('{');
 }
 
@@ -145,7 +145,7 @@ void Lexer::close_brace() {
     balanced_ = false;
     return;
   }
-  if (!styles_.back().silent) push_symbol('}');
+  if (!styles_.back().hidden) push_symbol('}');
   style_ = styles_.back().outer;
   styles_.pop_back();
   while (!brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
