@@ -320,9 +320,9 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
 void Tally::add(const VerifyRow& row, const Verdict& verdict) {
   if (row.expected < 0) return;
   ++known;
-  agree += is_paid(verdict) == (row.expected == 1);
-  false_positive += is_paid(verdict) && row.expected == 0;
-  false_negative += !is_paid(verdict) && row.expected == 1;
+  agree += is_rewarded(verdict) == (row.expected == 1);
+  false_positive += is_rewarded(verdict) && row.expected == 0;
+  false_negative += !is_rewarded(verdict) && row.expected == 1;
 }
 
 std::string alternatives_text(const std::vector<std::string>& alternatives) {
@@ -375,7 +375,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
   int64_t shown = 0, all = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const VerifyRow& row = rows[i];
-    if (row.expected < 0 || is_paid(verdicts[i]) == (row.expected == 1)) continue;
+    if (row.expected < 0 || is_rewarded(verdicts[i]) == (row.expected == 1)) continue;
     if (++all > limit) continue;
     ++shown;
     text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"), ": ",
