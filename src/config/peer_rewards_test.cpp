@@ -1,5 +1,5 @@
 // What TRL's and verl's own reward functions give (tests/goldens/rewards.json, by tools/make_reward_goldens.py), next
-// to what the same settings pay here. Every difference is named in the goldens, with its reason.
+// to what the same settings give here. Every difference is named in the goldens, with its reason.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -51,7 +51,7 @@ class Planner {
   }
 
   MemoryPlan made() {
-    standing();
+    permanent();
     auxiliary_models();
     generation();
     // After the KV cache, whose room a training takes from its rule alone (usable_gpu).
@@ -98,7 +98,7 @@ class Planner {
   int64_t share(int64_t all) const { return (all + ranks_ - 1) / ranks_; }
 
   bool is_bf16() const { return c_.dtype == Dtype::bf16; }
-  void standing() {
+  void permanent() {
     policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);

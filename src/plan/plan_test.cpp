@@ -176,7 +176,7 @@ TEST(memory_plan, ranks_share_gradients_but_those_that_a_backward_pass_has) {
   EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "update"), 4 * n);
 }
 
-// Beside what was added up: a block's gradients, or under ZeRO-1 on several ranks all, and buffers of as much.
+// Besides the sum so far: a block's gradients, or under ZeRO-1 on several ranks all, and buffers of as much.
 TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_zero) {
   TrainConfig c = small_training();
   c.update.reduce = Reduce::micro;

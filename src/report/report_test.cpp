@@ -221,7 +221,7 @@ TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
   EXPECT_FALSE(exists(file));
 }
 
-// In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
+// In a browser: nothing throws, every chart is shown, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   std::string html = hostile_page(root_);
   size_t charts = count(html, "<figure class=\"panel\"");
@@ -238,7 +238,7 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   EXPECT_EQ(count(dom, "<svg xmlns="), charts + count(html, "<figure class=\"drawn\""));
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
-  EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text
+  EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are shown, as text
   EXPECT_NE(dom.find("&lt;img src=x onerror=alert(1)&gt;"), std::string::npos);
 }
 

@@ -133,8 +133,8 @@ TEST_F(parquet, broken_files_end_with_an_error_or_are_read) {
   for (uint32_t i = 0; i < 60; ++i) {  // several at once
     std::string broken = whole;
     for (uint32_t k = 0; k < 4; ++k) {
-      const uint64_t draw = uint64_t{i} * 0x9E3779B97F4A7C15u + k * 0xD1B54A32D192ED03u;
-      broken[(draw >> 20) % broken.size()] = static_cast<char>(draw >> 8);
+      const uint64_t random = uint64_t{i} * 0x9E3779B97F4A7C15u + k * 0xD1B54A32D192ED03u;
+      broken[(random >> 20) % broken.size()] = static_cast<char>(random >> 8);
     }
     put(broken);
   }

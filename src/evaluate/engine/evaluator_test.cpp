@@ -125,7 +125,7 @@ struct Kept {
   }
 };
 
-// What a model would say: a pure function of the key of the draw.
+// What a model would say: a pure function of the key of the sample.
 std::vector<int32_t> keyed(uint32_t problem, uint32_t sample, bool greedy) {
   return boxed(static_cast<int32_t>((problem * 31 + sample * 7 + (greedy ? 5 : 0)) % 10));
 }

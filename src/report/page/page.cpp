@@ -115,7 +115,7 @@ void add_alarms(PageParts& page) {
 void add_curves(PageParts& page, const CurvesPage& curves) {
   const bool several = std::ranges::any_of(page.groups, [](const RunGroup& group) { return group.runs.size() > 1; });
   std::string lead = several ? "Lines are means over seeds, bands one standard deviation to either side. " : "";
-  if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is drawn.");
+  if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is plotted.");
   page.add("curves", "Curves", true, curves.html, lead);
 }
 

@@ -34,7 +34,7 @@ struct ChartSeries {
 };
 
 struct Chart {
-  std::string title;  // spoken, not drawn
+  std::string title;  // spoken, not shown
   ChartAxis x, y;
   std::vector<ChartSeries> series;
   double width = 560, height = 320;

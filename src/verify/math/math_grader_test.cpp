@@ -101,7 +101,7 @@ TEST(verifier, a_number_in_a_sentence_is_taken_without_its_reasons) {
   });
 }
 
-// Whatever stands around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
+// Whatever is around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
 TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
   const std::vector<std::string> parts = {"\\boxed{7}", "\\boxed{8}", "<answer>", "</answer>", "7",         "{",
                                           "}",          "\\boxed{",   "<think>",  "</think>",  "\\fbox{7}", " so "};

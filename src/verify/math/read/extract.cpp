@@ -521,7 +521,7 @@ bool ends_sentence(std::string_view gap) {
   return false;
 }
 
-// "and the height is", ", y =": the second box goes on with the list. "(b)", "part 2", "second": it answers another
+// "and the height is", ", y =": the second box continues the list. "(b)", "part 2", "second": it answers another
 // part.
 bool goes_on(std::string_view gap) {
   return !ends_sentence(gap) && (gap.find(',') != kNone || has_word(gap, "and") || has_word(gap, "et"));

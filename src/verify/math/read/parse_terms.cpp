@@ -348,7 +348,7 @@ Parser::TermReader::Step Parser::TermReader::word() {
   return replace(value);
 }
 
-// A number behind a measure goes on with it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
+// A number behind a measure continues it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
 // none.
 Parser::TermReader::Step Parser::TermReader::behind_measure() {
   if (p.peek().kind != TokenKind::number && p.peek().kind != TokenKind::based) return Step::other;
