@@ -9,12 +9,11 @@
 #include "base/text/fields.h"
 #include "sampling/config.h"
 
+// Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
+// many turns. An environment is a row here and a file in rollout/environment: X(name, name in options).
 #define UCAS_ENVIRONMENTS(X) X(calculator, "calculator")
 
 namespace ucas {
-
-// Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
-// many turns. An environment is a row here and a file in rollout/environment: X(name, name in options).
 
 #define UCAS_ENVIRONMENT_KIND(kind, name) kind,
 enum class EnvironmentKind : uint8_t { none, UCAS_ENVIRONMENTS(UCAS_ENVIRONMENT_KIND) };

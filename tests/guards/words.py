@@ -1,5 +1,5 @@
 """What a newcomer reads first stays short and in the field's words: README has at most 130 lines; README, help, docs and src hold no word that
-docs/glossary.md replaced; no page or help text names a command or option that CHANGELOG.md lists as gone; a comment's table is not broken by the formatter; the title of a new commit is imperative, at most 72 characters, and ends
+docs/glossary.md replaced; no page or help text names a command or option that CHANGELOG.md lists as gone; a comment is not broken by the formatter; no line of help is wider than 100 columns; the title of a new commit is imperative, at most 72 characters, and ends
 without a full stop."""
 import os
 import re
@@ -31,8 +31,9 @@ EXCEPTIONS = {
 LATER = ("src/verify/code/", "src/verify/sandbox/", "docs/environments.md")
 SINCE_LATER = re.compile(r"laws?|walks?|handed out|shaped|companions?|surplus|settles?|strikes?|struck|sittings?|whoever|nobody|brood|siblings")
 SHAPED = "shaped"  # what UCAS and its kin do to an advantage bears this name in the papers
-# A line of a comment that the formatter cut: one or two words alone on it, then a line that begins with more than one blank.
-BROKEN = re.compile(r"^ *// [\w.]+( [\w.]+)?\n *//  +\S", re.M)
+# A line of a comment that the formatter cut: one or two words alone on it, then a line that begins with more than one blank; or a comment in a comment.
+BROKEN = re.compile(r"^ *// [\w.]+( [\w.]+)?\n *//  +\S|^ *// //", re.M)
+HELP_WIDTH = 100  # columns; {first ..} names what the program fills in
 TITLE = 72  # characters
 TITLED_BEFORE = {"a99910e2", "7144088a"}  # landed by merges before this guard saw them
 SINCE = "6226f00a4c35b89228c6c5014fcf2dc261250448"  # titles before it are as they are
@@ -55,6 +56,8 @@ def main():
         for number, line in enumerate(tree.text(path).split("\n"), 1):
             if not path.startswith("docs/") and (found := REPLACED.search(line)):
                 problems.append(f'{path}:{number}: "{found.group()}": docs/glossary.md has the word of the field')
+            if path.startswith("help/") and len(line) > HELP_WIDTH and not line.startswith("{"):
+                problems.append(f"{path}:{number}: {len(line)} columns, at most {HELP_WIDTH}")
             if path != "docs/decisions.md" and (found := GONE.search(line)):
                 problems.append(f'{path}:{number}: "{found.group()}" is gone: CHANGELOG.md says what takes its place')
     for path in [*tree.files(".md", under="docs"), *tree.files(".h", ".cpp", ".inc", ".cu", ".md", under="src")]:

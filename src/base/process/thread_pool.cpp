@@ -45,7 +45,7 @@ bool spin_until(std::chrono::microseconds within, Condition condition) {
 }
 
 // What is left of a share, [first, last), is one atomic number. A thread that was
-// // preempted while loops came and went takes a valid chunk of the current loop, or none.
+// preempted while loops came and went takes a valid chunk of the current loop, or none.
 class WorkRange {
  public:
   void fill(int64_t first, int64_t last) { left_.store(packed(first, last), std::memory_order_release); }

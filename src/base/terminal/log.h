@@ -25,7 +25,7 @@ void finish_output();  // the end of the program: Error(ErrorKind::io, exit 74) 
                        // output
 
 // A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and
-// // without NO_TTY.
+// without NO_TTY.
 bool stderr_is_terminal();
 
 // Progress of long work: on a terminal one line that rewrites itself, otherwise a plain line every few seconds.
