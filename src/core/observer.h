@@ -15,7 +15,7 @@ namespace ucas {
 struct TrainStart {
   std::string title;  // of the method
   std::string run;    // directory
-  int64_t step = 0;   // done before: above 0 where a run goes on
+  int64_t step = 0;   // done before: above 0 where a run is resumed
   int64_t total_steps = 0;
   // Where the run is so many prompts long, and total_steps is only the most that they can give: the progress then is
   // training/prompts of each step.

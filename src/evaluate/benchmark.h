@@ -28,9 +28,9 @@ struct Benchmark {
   GraderKind grader = GraderKind::math;
   ExtractOption extract = ExtractOption::automatic;
   // What the command line does not say (prompt_settings below has the order).
-  std::string prompt_template;    // "" = not said
+  std::string prompt_template;    // "" = default
   std::vector<std::string> stop;  // tokens or texts that end a response, with those of the model's files and template
-  int64_t max_tokens = 0;         // 0 = not said
+  int64_t max_tokens = 0;         // 0 = default
   std::string note;               // shown under the table: what a reader must know of this set
   void fields(Fields& f);
 };
@@ -39,8 +39,8 @@ struct Suite {
   std::string name, title;
   std::vector<std::string> named = {};     // as the file has them
   std::vector<Benchmark> benchmarks = {};  // in order of the table
-  std::string prompt_template;             // "" = not said
-  int64_t max_tokens = 0;                  // 0 = not said
+  std::string prompt_template;             // "" = default
+  int64_t max_tokens = 0;                  // 0 = default
   int64_t samples = -1;                    // per problem, added to the greedy response; -1 = default
   std::string note;
   void fields(Fields& f);

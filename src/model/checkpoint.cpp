@@ -177,13 +177,14 @@ LoraConfig sorted(LoraConfig lora) {
   return lora;
 }
 
-// What a directory's own adapter leaves to be said.
+// Warnings of a directory's own adapter.
 ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
   ModelOptions options = asked;
   if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
-    throw Error(ErrorKind::config, str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
-                                       adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
-                                       ", which goes on as it is; leave lora.* out, or merge it first (ucas export)"));
+    throw Error(ErrorKind::config,
+                str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ", adapter.lora.alpha, " on ",
+                    join(adapter.lora.target_modules, ", "),
+                    ", which is trained as it is; leave lora.* out, or merge it first (ucas export)"));
   }
   options.lora = adapter.lora;
   options.base = adapter.base;

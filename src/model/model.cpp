@@ -48,7 +48,7 @@ void check_packed(const ModelConfig& config, const Packed& packed, bool may_shar
   for (int64_t s = 0; s < packed.sequences(); ++s) {
     const int64_t prefix = packed.prefix_of(s);
     UCAS_CHECK(prefix < 0 || (may_share && prefix < s && packed.prefix_of(prefix) < 0),
-               "a sequence goes on from an earlier whole one, where that is known");
+               "a sequence continues an earlier whole one, where that is known");
     for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
       UCAS_CHECK(packed.position[row] == packed.rows_before(s) + row - begin[s], "positions must be consecutive");
   }

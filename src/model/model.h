@@ -29,12 +29,13 @@ struct KvBudget;
 struct Weights;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
-// A sequence may go on where an earlier one ends, which several then share: a row sees the tokens before it there, too.
+// A sequence may continue where an earlier one ends, which several then share: a row sees the tokens before it there,
+// too.
 struct Packed {
   std::vector<int32_t> token;     // [R]
-  std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it goes on from
+  std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it continues
   std::vector<int64_t> begin;     // [sequences + 1] offsets into token
-  std::vector<int64_t> after;     // [sequences] the sequence it goes on from, which itself begins at 0, or -1
+  std::vector<int64_t> after;     // [sequences] the sequence it continues, which itself begins at 0, or -1
 
   // Lays one more sequence, `tokens` and then `more`, behind the others. Gives its number.
   int64_t append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}, int64_t goes_on_from = -1) {
@@ -82,7 +83,7 @@ class BackwardHook {
 };
 
 // Weights, what they are computed with, and where: a Forward and a Head, chosen when the model is made
-// (model/transformer.cpp). Checks what it is asked and counts it.
+// (model/transformer.cpp). Checks its arguments and counts the work.
 class Model {
  public:
   struct Parts {
@@ -104,10 +105,10 @@ class Model {
   // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds to
   // the parameters' .grad in place.
   at::Tensor hidden(const Packed& packed);
-  // Whether hidden() takes sequences that go on from others; nothing else does.
+  // Whether hidden() takes sequences that continue others; nothing else does.
   bool shares_prefixes() const;
   Head& head() { return *head_; }
-  // All it was asked to compute so far (hf/parameters.h).
+  // All that it has computed so far (hf/parameters.h).
   Work work() const;
   // The weights of a whole checkpoint, in a fixed order: f32 or (frozen in a bf16 model) bf16.
   std::vector<NamedTensor> parameters();
@@ -160,7 +161,7 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
                                   const ModelOptions& options = {});
 // What a saved model's own files hold: its parameters; of one with an adapter the adapter, under PEFT's names.
 std::vector<NamedTensor> stored_tensors(Model& model);
-std::string stored_dtype(Model& model);  // of those files: what the checkpoint came in; adapters are float32
+std::string stored_dtype(Model& model);  // of those files: the checkpoint's; adapters are float32
 // config.json, generation_config.json, model.safetensors (or shards above `shard_bytes`), and tokenizer files copied
 // from `like` if it is not ""; of a model with an adapter adapter_config.json and adapter_model.safetensors instead of
 // the weights, as PEFT writes them. Into a directory that exists; not atomic by itself (train/state/checkpoint is).

@@ -19,7 +19,7 @@ bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelO
 
 // Makes what GEMMs read of the parameters first.
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
-// What is said where a CUDA device does not run the GPU kernels: why, and what that costs.
+// The warning where a CUDA device does not run the GPU kernels: why, and what that costs.
 std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device);
 
 // Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.

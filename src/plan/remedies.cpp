@@ -1,4 +1,4 @@
-// Which settings bring the peak of a plan down, and what is said where it is beyond what there is.
+// Which settings bring the peak of a plan down, and the error where it exceeds the machine.
 #include <algorithm>
 #include <filesystem>
 #include <functional>

@@ -23,7 +23,7 @@ std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode);
 
 class TrainView {
  public:
-  // A run that goes on has its earlier steps behind it.
+  // A resumed run has its earlier steps behind it.
   void begin(const TrainStart& start);
   void add(int64_t step, StepRow metrics);
 

@@ -200,7 +200,8 @@ StoredOutputs read_outputs(const std::string& path) {
   StoredOutputs out;
   const size_t torn = read_lines(path, bytes, out, nullptr);
   if (torn > 0) {
-    refuse(printable(path, 400), "the last line is cut off: the evaluation was interrupted; the same command goes on");
+    refuse(printable(path, 400),
+           "the last line is cut off: the evaluation was interrupted; the same command resumes it");
   }
   if (bytes.empty()) refuse(printable(path, 400), "the file is empty");
   return out;
@@ -312,7 +313,7 @@ std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector
     throw Error(ErrorKind::truncated,
                 str(printable(problems[i].source), "/", printable(problems[i].id), ": ", missing,
                     " of its responses are missing; the evaluation was interrupted, the same command "
-                    "goes on"));
+                    "resumes it"));
   }
   return out;
 }

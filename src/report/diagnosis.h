@@ -1,6 +1,6 @@
 // Why a training went as it did, for `ucas diagnose`: what became of its reward, which signs its records show
-// (report/signs.h), each with its figures before and after and the stored responses that show it. A run that
-// goes on may be read.
+// (report/signs.h), each with its figures before and after and the stored responses that show it. An unfinished run may
+// be read.
 #pragma once
 
 #include <string>

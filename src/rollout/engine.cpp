@@ -76,11 +76,10 @@ KvBudget budget_of(const RolloutRequest& request, const EngineConfig& config, Mo
   return kv_budget(config, prompts, samples, longest, 2 * number * width, gpu_free);
 }
 
-// Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
-// each one active.
+// A cache that slots share: tokens of a block, tokens reserved at admission, headroom for each active sequence.
 constexpr int64_t kBlock = 256, kBeginning = 2 * kBlock, kGrowth = kBlock / 4;
 
-// The model's tokens and what was said to it.
+// The model's tokens and the inserts.
 int64_t length_of(const Episode& response) { return std::ssize(response.token) + inserted_tokens(response.inserts); }
 
 bool waits_for_insert(const Episode& response) {
@@ -156,7 +155,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
   decoder_ = model.make_decoder(*cache_, request.sampling);
-  UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is asked after each token");
+  UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is called after each token");
 }
 
 void Run::add(std::span<const PromptJob> jobs) {
@@ -335,7 +334,7 @@ void Run::decode_step() {
     bool goes_on = true;
     for (size_t at = i; goes_on && at < sampled.size(); at += lanes.size()) {
       ++live.position;
-      if (next_of_insert(live)) continue;  // what was sampled after the token before is not asked for
+      if (next_of_insert(live)) continue;  // the token sampled before it is dropped
       goes_on = take(live.result, sampled[at]);
       live.token = sampled[at].token;
       live.inserted = 0;
@@ -361,7 +360,7 @@ SampleRequest Run::ask(size_t result, int64_t row) const {
   return {row, key, job(response.job).greedy};
 }
 
-// Puts the next token of what an environment has just said in the place of a sampled one: its keys and values join the
+// Puts the insert's next token in the place of a sampled one: its keys and values join the
 // cache like those of any token.
 bool Run::next_of_insert(Live& live) const {
   const Episode& response = results_[live.result];

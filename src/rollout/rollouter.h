@@ -45,7 +45,7 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
   std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
   std::vector<float> confidence;     // C = LSE(z) - mean_v z
   std::vector<float> logit;          // raw logit of the chosen token
-  std::vector<Insert> inserts = {};  // what an environment said between them, ascending
+  std::vector<Insert> inserts = {};  // of an environment between them, ascending
 };
 
 // Who takes the episodes. Called from the calling thread.
@@ -66,7 +66,7 @@ struct RolloutFeed {
 // What ends an episode, or the run.
 struct RolloutLimits {
   std::vector<int32_t> stop_ids;
-  std::function<bool(const Episode&)> ends;  // asked after each token: true ends the response like a stop id
+  std::function<bool(const Episode&)> ends;  // called after each token: true ends the response like a stop id
   std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
   // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
@@ -88,7 +88,7 @@ struct RolloutRequest {
   RolloutSink sink;
   RolloutFeed feed;
   RolloutLimits limits;
-  // Asked after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
+  // Called after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
   // there is room for it and a token more; else the episode ends as one that was cut.
   std::function<EnvironmentReply(const Episode&)> environment;
   std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number

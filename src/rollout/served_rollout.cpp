@@ -68,7 +68,7 @@ struct Item {
   uint32_t sample;
 };
 
-// A text that ends a response is known here alone: what came after it is dropped.
+// Stop strings are applied client-side: the text after one is dropped.
 void end_at_text(const std::function<bool(const Episode&)>& ends, Episode& episode) {
   Episode part = episode;
   part.token.clear();
@@ -128,7 +128,7 @@ std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, E
   if (said.token.size() != said.logprob.size()) {
     return str("a damaged reply (", count, " tokens with ", said.logprob.size(), " log-probs)");
   }
-  if (count == 0 || count > ask.max_tokens) return str(count, " tokens where 1 to ", ask.max_tokens, " were asked for");
+  if (count == 0 || count > ask.max_tokens) return str(count, " tokens where 1 to ", ask.max_tokens, " were requested");
   for (size_t t = 0; t < said.token.size(); ++t) {
     if (said.token[t] >= model_.config().vocab_size) {
       return str("token id ", said.token[t], " is outside of the vocabulary of ", model_.config().vocab_size, " ids");
@@ -202,7 +202,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
   return out;
 }
 
-// One call, tried again like any request, for rollout.patience; the first time that is said.
+// One call, retried like any request, for rollout.patience; the first retry is logged.
 HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body, double timeout) const {
   HttpClient client(servers_[server], timeout);
   bool said = false;
@@ -210,7 +210,7 @@ HttpReply ServedRollout::call(size_t server, const std::string& path, const std:
       config_.retries, 0.25, config_.patience, [&] { return client.post(path, body, headers_with(api_key())); },
       [&](const HttpReply& reply) {
         if (!said) {
-          warn(str(servers_[server].text(), path, ": ", words_of(reply, api_key()), "; asked again for up to ",
+          warn(str(servers_[server].text(), path, ": ", words_of(reply, api_key()), "; retried for up to ",
                    human_seconds(config_.patience), " (rollout.patience)"));
         }
         said = true;

@@ -20,8 +20,8 @@
 
 namespace ucas {
 
-// What vLLM (0.32) is asked and answers, as it documents it: its OpenAI-compatible interface with what it adds, token
-// ids in and out and log-probs of the prompt; weights by a directory that both sides see, which its workers' own
+// Requests to vLLM (0.32) and its replies, as it documents them: its OpenAI-compatible interface with what it adds,
+// token ids in and out and log-probs of the prompt; weights by a directory that both sides see, which its workers' own
 // reload_weights takes, called through the interface for developers. Texts alone; who sends them is
 // rollout/served_rollout. Threads: any; nothing is kept.
 
@@ -33,7 +33,7 @@ struct SamplerAsk {
   uint32_t seed = 0;
 };
 
-// What a reply says. Whether it can be true is checked by who asked.
+// The content of a reply. Whether it can be true is checked by the caller.
 struct SamplerReply {
   std::vector<int32_t> token;  // the stop token included
   std::vector<double> logprob;
@@ -49,8 +49,8 @@ SamplerReply vllm_sampled(const std::string& body);
 // Log-probs of all ids but the first, at temperature 1.
 std::vector<double> vllm_scored(const std::string& body, std::span<const int32_t> ids);
 
-// The calls that hand weights over, in order. After each the server has said 200; vllm_refuses() finds what a body that
-// came with it says against that, or "".
+// The calls that sync weights, in order. After each the server has returned 200; vllm_refuses() finds the reason in a
+// body that says otherwise, or "".
 struct VllmCall {
   std::string path, body;
 };

@@ -71,7 +71,7 @@ class SharedRollout final : public Rollouter {
     return sampled;
   }
 
-  // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
+  // Every requested response, once: a missing one would be an empty group, and count as solved by none.
   void check_all_there(const std::vector<Episode>& all, std::span<const PromptJob> jobs) const {
     int64_t asked = 0;
     for (const PromptJob& job : jobs) asked += job.samples;

@@ -300,9 +300,9 @@ TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
       {[&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
        [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2001)}}); },
        {"summing gradients of 8000 bytes", "summing gradients of 8004 bytes"}},
-      {[&](Ranks& r) { r.broadcast("handing out parameters", {{tensor(5)}}, 0); },
+      {[&](Ranks& r) { r.broadcast("broadcasting parameters", {{tensor(5)}}, 0); },
        [](Ranks& r) { r.barrier("gathering master weights"); },
-       {"handing out parameters of 20 bytes", "gathering master weights"}},
+       {"broadcasting parameters of 20 bytes", "gathering master weights"}},
       {[&](Ranks& r) {
          r.add_in_order("adding gradients", std::vector<std::vector<at::Tensor>>{{tensor(5)}, {}}, {{tensor(5)}}, 2);
        },
@@ -461,12 +461,12 @@ TEST(ranks, the_first_call_that_a_device_does_not_end_is_named) {
   const auto first = c10::make_intrusive<DeviceWork>(), second = c10::make_intrusive<DeviceWork>();
   for (DeviceCalls* one : {&calls, &patient}) {
     one->add(7, "summing gradients", first);
-    one->add(9, "handing out parameters", second);
+    one->add(9, "broadcasting parameters", second);
   }
   EXPECT_EQ(calls.overdue().find("call 7, summing gradients: all ranks began it"), 0U) << calls.overdue();
   EXPECT_EQ(patient.overdue(), "");
   first->over = true;
-  EXPECT_EQ(calls.overdue().find("call 9, handing out parameters"), 0U) << calls.overdue();
+  EXPECT_EQ(calls.overdue().find("call 9, broadcasting parameters"), 0U) << calls.overdue();
   second->over = true;
   EXPECT_EQ(calls.overdue(), "");
 }

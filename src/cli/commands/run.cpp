@@ -88,7 +88,7 @@ int run_run(const Words& words) {
   const std::vector<FieldValue> known = fields_of(options);
   take_own(options, line.settings);
   if (std::ranges::find(line.settings, "resume", &Setting::key) != line.settings.end()) {
-    throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
+    throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out is resumed");
   }
   if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "run: expected one CONFIG; see `ucas run --help`");
   if (options.out.empty())

@@ -86,7 +86,7 @@ std::string hash_of(const std::vector<ModelFile>& files) {
   throw Error(ErrorKind::interrupted,
               kept.empty() ? std::string("stopped during the evaluation; without --out nothing is kept")
                            : str("stopped during the evaluation; the responses so far are in ", kept,
-                                 ", the same command goes on"),
+                                 ", the same command resumes it"),
               kInterrupted);
 }
 

@@ -1,6 +1,6 @@
 // One model on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies share. The
 // model is a checkpoint, or where plan.model.is_responses, known by its responses in a file.
-//   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
+//   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation resumes from here
 //   RUN/eval/NAME.jsonl, .json    problems and figures
 #pragma once
 

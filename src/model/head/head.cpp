@@ -48,7 +48,7 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Logits logit
   }
 }
 
-// Logits that are computed when they are asked for, all in one tile's memory.
+// Logits that are computed on demand, all in one tile's memory.
 class FreshLogits {
  public:
   FreshLogits(int64_t rows, int64_t vocab)

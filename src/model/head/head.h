@@ -26,7 +26,7 @@ struct HeadStats {
   at::Tensor confidence;            // [R] C = LSE - mean_v z
   at::Tensor logit;                 // [R] raw, no gradient
   at::Tensor margin;                // [R] z_y - max_v z, no gradient
-  std::vector<at::Tensor> signals;  // [R] each of those asked for, differentiable where it has derivatives
+  std::vector<at::Tensor> signals;  // [R] each of those requested, differentiable where it has derivatives
 };
 
 // A token to be sampled from a row of logits.
@@ -49,7 +49,7 @@ class Head {
   explicit Head(Matrix weight) : weight_(std::move(weight)) {}
   virtual ~Head() = default;
   const Matrix& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
-  const Work& work() const { return work_; }        // all it was asked to compute so far
+  const Work& work() const { return work_; }        // all that it has computed so far
   void note_logits(int64_t rows) const;             // counts a step whose logits a Decoder computes by itself
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`

@@ -21,7 +21,7 @@ void make_current(at::Device device);
 gpu::Stream stream_of(at::Device device);
 // Waits until the device has done what was queued.
 void wait_for(at::Device device);
-// A host tensor that a device copies from and to while the host goes on.
+// A host tensor that a device copies from and to while the host continues.
 at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type);
 
 // Zeros in memory of the host that this device copies from and to in the background: page-locked, of exactly so many

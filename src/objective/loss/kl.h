@@ -27,7 +27,7 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta);
 // Adaptive entropy control (Skywork-OR1): the coefficient c of the entropy bonus rises by a step after every rollout
 // step whose policy has less than the target entropy and falls by a step otherwise. It is 0 above the target.
 //   alpha_k = c_k [e_k <= target],  c_{k+1} = c_k + step if e_k < target, max(0, c_k - step) otherwise
-// Fed by train/loop/trainer, once per rollout step; c goes on in the checkpoint (train/state/train_state).
+// Fed by train/loop/trainer, once per rollout step; c is kept in the checkpoint (train/state/train_state).
 
 constexpr double kEntropyStep = 0.005;
 

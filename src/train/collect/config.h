@@ -1,4 +1,4 @@
-// Options [data] and [reward]: which problems are asked in which order, and what a response is worth.
+// Options [data] and [reward]: which problems are sampled in which order, and what a response is worth.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@ namespace ucas {
 
 namespace {
 
-constexpr double kPatience = 20;  // seconds without a first reply, after which it is said
+constexpr double kPatience = 20;  // seconds without a first reply, after which a warning is logged
 constexpr const char* kWaitsForEnd =
     "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
     "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
@@ -104,11 +104,10 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
       if (row.has("right")) reply->right = row.truth("right");
     } catch (const Error& error) {
       const std::string line = lines.substr(at, end - at);
-      throw Error(
-          ErrorKind::reward,
-          str(error.what(), "; it wrote \"", printable(line, 80),
-              "\", expected {\"id\": N, \"score\": X} with a finite X for each line that was asked", hint_of(line)),
-          kIoFailure);
+      throw Error(ErrorKind::reward,
+                  str(error.what(), "; it wrote \"", printable(line, 80),
+                      "\", expected {\"id\": N, \"score\": X} with a finite X for each request", hint_of(line)),
+                  kIoFailure);
     }
     at = end + 1;
   }
@@ -174,7 +173,7 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
   Doing doing(str("waiting for ", name_));
   std::string replies = std::move(rest_);
   rest_.clear();
-  size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
+  size_t sent = 0, end = 0;  // end: of the last whole line that was requested
   size_t got = 0;
   const auto take_lines = [&] {
     for (size_t next = 0; got < count && (next = replies.find('\n', end)) != std::string::npos; ++got) end = next + 1;
@@ -200,7 +199,7 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
         sent += static_cast<size_t>(n);
         last_reply = now_seconds();
       } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        fail(str(ending(), " before it had read what it was asked"));
+        fail(str(ending(), " before it had read its requests"));
       }
     }
     if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {

@@ -47,7 +47,7 @@ class RewardCommand {
   RewardCommand(const RewardCommand&) = delete;
   RewardCommand& operator=(const RewardCommand&) = delete;
 
-  // `count` lines in, as many back. name_of: what is asked for by id, for a watchdog that says which replies are owed.
+  // `count` lines in, as many back. name_of: the request by id, for a watchdog that says which replies are owed.
   std::string ask(const std::string& lines, size_t count, const std::function<std::string(size_t)>& name_of = {});
 
  private:

@@ -28,12 +28,12 @@ struct RunPlan {
   bool offload = false;  // masters and moments are on the host. `auto` is a matter of GPUs
 };
 
-// `resumed`: the run that goes on; null: a fresh one at `out`. Error(ErrorKind::limit) where memory or disk cannot do,
-// unless `allow_over_plan`.
+// `resumed`: the run that is resumed; null: a fresh one at `out`. Error(ErrorKind::limit) where memory or disk cannot
+// do, unless `allow_over_plan`.
 RunPlan plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow_over_plan,
                  const Ranks& ranks);
 
-// What is said where a GPU has no memory left: `text`, LibTorch's, the phase, and the nearest setting that takes a
+// The error where a GPU has no memory left: `text`, LibTorch's, the phase, and the nearest setting that takes a
 // tenth less than was planned.
 std::string out_of_memory_words(const RunPlan& plan, const TrainConfig& config, const std::string& text);
 

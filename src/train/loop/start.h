@@ -1,4 +1,4 @@
-// Everything a run is made of, and how one starts or goes on.
+// Everything a run is made of, and how one starts or resumes.
 // Owned by the caller; train/loop/trainer borrows it and moves its state.
 #pragma once
 

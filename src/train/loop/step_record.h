@@ -65,7 +65,8 @@ class StepRecord {
   void computed(const Batch& batch, const Advantages& computed);
   // `objective` as it was of this step; the norm is a mean over the updates.
   void updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm, double lr);
-  // These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
+  // These files serve the report: one that cannot be written is no reason to lose the run, unless it happens again and
+  // again.
   void store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const;
   // The row and the observer; with what the step took, unless it is the validation before the first one.
   void write();

@@ -63,8 +63,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
     count_warning(Warning::rescored_step);
-    warn(str("step ", t.state.step,
-             ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
+    warn(str("step ", t.state.step, ": sampler and trainer log-probs differ in some tokens; using the trainer's"));
   }
   if (checked <= 0) {
     compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
@@ -305,7 +304,7 @@ void Trainer::save(bool needed) {
   });
 }
 
-// A step that servers fail leaves the run saved as it was before: the same command goes on there.
+// A step that servers fail leaves the run saved as it was before: the same command resumes it.
 Trainer::Outcome Trainer::saved_step() {
   const int64_t before = t_.state.step;
   try {

@@ -193,7 +193,7 @@ void Optimizer::broadcast_weights() const {
   std::vector<std::vector<at::Tensor>> owned(static_cast<size_t>(ranks_->size()));
   for (const ParameterState& slot : slots_)
     if (!slot.narrow) owned[static_cast<size_t>(slot.owner)].push_back(slot.parameter);
-  ranks_->broadcast("handing out parameters", owned);
+  ranks_->broadcast("broadcasting parameters", owned);
   if (masters_) masters_->broadcast_weights();
 }
 

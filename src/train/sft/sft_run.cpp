@@ -163,7 +163,7 @@ void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
   if (!stop) return;
   throw Error(ErrorKind::interrupted,
               str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
-                  "; the same command goes on"),
+                  "; the same command resumes it"),
               kInterrupted);
 }
 

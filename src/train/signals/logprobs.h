@@ -83,7 +83,7 @@ void backward_from(const std::vector<GivenGradient>& terms);
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
                      std::span<const TokenSignal> signals = {}, Ranks* ranks = nullptr);
 
-// The same from what the sampler said of its tokens, which entropy, confidence and logit hold already: taken for the
+// The same from the sampler's figures, which entropy, confidence and logit hold already: taken for the
 // trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.
 // Gives how many tokens were compared (0: these responses are all empty), or -1 if some differ; then, and where none
 // was compared, nothing is taken.
@@ -94,7 +94,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
                                     Ranks* ranks = nullptr);
 
-// What the sampler said against what the trainer says, over all tokens; of the same distribution, the whole
+// The sampler/trainer mismatch of log-probs, over all tokens; of the same distribution, the whole
 // vocabulary's.
 struct Mismatch {
   double max = 0;  // largest |rollout - old|

@@ -349,7 +349,7 @@ class BlockBackward {
   const RopeTables& rope_;
   const SavedForBackward& saved_;
   const BlockForward<E> forward_;
-  std::vector<std::vector<Part>> followed_;  // [sequences] of one that others go on from: it and they
+  std::vector<std::vector<Part>> followed_;  // [sequences] of one that others continue: it and they
   int64_t shared_rows_ = 0;
   at::Tensor d_shared_;
   int64_t rows_, P_;

@@ -28,10 +28,10 @@ Kernels kernels_of(at::Device device);
 // Sequences end to end, padded.
 struct GpuRows {
   GpuRows(const Packed& packed, at::Device device);
-  int64_t rows = 0, padded = 0, most_rows = 0, longest = 0;  // of a sequence's own; with what it goes on from
+  int64_t rows = 0, padded = 0, most_rows = 0, longest = 0;  // of a sequence's own; with its prefix
   std::vector<int64_t> begin, begin_keys;  // padding is the last sequence, if there is any; keys: with those before
   at::Tensor token, position;              // [P] int32
-  at::Tensor cumulative, cumulative_keys;  // [sequences + 1] int32, the same where no sequence goes on from another
+  at::Tensor cumulative, cumulative_keys;  // [sequences + 1] int32, the same where no sequence continues another
   // Where one does: the rows whose keys each sequence sees, its own last, and the index of each row's key among them,
   // [P + 1] offsets into `seen`. int32.
   at::Tensor key_row, seen, first_seen;
