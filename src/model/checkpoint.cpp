@@ -67,9 +67,9 @@ Kept kept_masters(const Weights& shapes, const KeptMasters& keeps) {
   return kept;
 }
 
-const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& parameter) {
+const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& master) {
   const auto found =
-      std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(parameter); });
+      std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(master); });
   return found == weights.copies.end() ? nullptr : &*found;
 }
 
@@ -181,10 +181,9 @@ LoraConfig sorted(LoraConfig lora) {
 ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
   ModelOptions options = asked;
   if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
-    throw Error(ErrorKind::config,
-                str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ", adapter.lora.alpha, " on ",
-                    join(adapter.lora.target_modules, ", "),
-                    ", which is trained as it is; leave lora.* out, or merge it first (ucas export)"));
+    throw Error(ErrorKind::config, str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
+                                       adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
+                                       ", which trains as it is; leave lora.* out, or merge it first (ucas export)"));
   }
   options.lora = adapter.lora;
   options.base = adapter.base;

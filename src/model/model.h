@@ -29,8 +29,7 @@ struct KvBudget;
 struct Weights;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
-// A sequence may continue where an earlier one ends, which several then share: a row sees the tokens before it there,
-// too.
+// A sequence may continue where an earlier one ends, which several then share: a row sees its tokens before, too.
 struct Packed {
   std::vector<int32_t> token;     // [R]
   std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it continues

@@ -1,5 +1,5 @@
-// Tensors of a model or of its optimizer as the writer of weight files takes them (hf/safetensors.h), of any device and
-// type.
+// Tensors of a model or of its optimizer as the writer of weight files takes them (hf/safetensors.h): of any
+// device and type.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,7 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
 // What save_model() writes, by name: of parameters without values the bf16 copies, where files are bf16.
 std::vector<NamedTensor> tensors_saved(Model& model);
 
-// save_model() of a model some of whose parameters have no values: bf16 files take the bf16 copies, others ask
-// `values`.
+// save_model() of a model with parameters without values: bf16 files take the bf16 copies, others ask `values`.
 void save_model(Model& model, const std::string& directory, const std::string& like, const MasterValues& values,
                 int64_t shard_bytes = int64_t{5} << 30);
 

@@ -259,7 +259,7 @@ void SignRow::fields(Fields& f) {
   f.field("title", title, "name of the sign");
   f.field("meaning", meaning, "what the sign usually means and what to look at");
   f.field("easy", easy, "what to say while the reward has risen");
-  f.field("also", also, "metrics that are shown with it");
+  f.field("also", also, "metrics that are shown with the sign");
   f.field("remedies", tries, "options to try, OPTION: HOW");
   f.choice("responses", responses, "stored responses that show the sign");
   f.section("rule", rules[0]);
