@@ -18,7 +18,7 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
   const auto repeat = static_cast<int>(args.number("repeat", 3));
   const int64_t group = args.number("group", 0);
   const int64_t prompts = group > 0 ? (batch + group - 1) / group : batch;
-  EngineRoom room{.slots = batch, .prompt_slots = group > 0 ? prompts : 0, .length = prompt + fresh};
+  KvBudget room{.slots = batch, .prompt_slots = group > 0 ? prompts : 0, .length = prompt + fresh};
   if (group > 0 && args.number("share", 1) != 0) {
     room.own = fresh + 15;
     room.prompts = prompts;

@@ -21,7 +21,7 @@
 #include "model/stored.h"
 #include "model/tensor/stream.h"
 #include "plan/plan.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 #include "sharding/gradient_schedule.h"
 #include "sharding/sharded_gradients.h"
 #include "train/optimizer/optimizer.h"

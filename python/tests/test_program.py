@@ -99,7 +99,7 @@ class WithoutTorch(unittest.TestCase):
     @unittest.skipIf(TORCH, "torch is here")
     def test_a_training_says_what_to_install(self):
         done = program("train", "grpo-tiny", "--model", "nowhere", expect=2)
-        self.assertRegex(done.stderr, r"^ucas: error\[unsupported\]: this command runs a model and needs PyTorch, which is not installed beside "
+        self.assertRegex(done.stderr, r"^ucas: error\[unsupported\]: this command runs a model and needs PyTorch, which is not installed next to "
                                       r"ucas: `pip install 'ucas\[train\]'` brings it \(served: torch 2\.\d+.*\)\n$")
 
     @unittest.skipIf(TORCH, "torch is here")

@@ -62,7 +62,7 @@ class Error : public std::runtime_error {
 using OnFailedCheck = void (*)(const std::string& what);
 void on_failed_check(OnFailedCheck handler);
 
-// What is wrong with one input, collected, so that a user is told all of it at once and not one thing a try.
+// What is wrong with one input, collected, so that a user sees all of it at once and not one fault a try.
 
 class Refusals {
  public:

@@ -8,7 +8,7 @@ namespace ucas {
 
 uint32_t Rng::next() {
   if (used_ == 4) {
-    // The high bit pattern of the stream keeps these draws apart from sampling keys with the same seed.
+    // The high bit pattern of the stream keeps these numbers apart from sampling keys with the same seed.
     buffer_ = philox({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
                       static_cast<uint32_t>(stream_), static_cast<uint32_t>(stream_ >> 32)},
                      philox_key(seed_ ^ 0x5ca1ab1e0ddba11ull));
@@ -28,8 +28,8 @@ int64_t Rng::below(int64_t n) {
   uint64_t limit = UINT64_MAX - UINT64_MAX % range;
   while (true) {
     uint64_t high = next();
-    uint64_t draw = high << 32 | next();
-    if (draw < limit) return static_cast<int64_t>(draw % range);
+    uint64_t value = high << 32 | next();
+    if (value < limit) return static_cast<int64_t>(value % range);
   }
 }
 

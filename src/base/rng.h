@@ -1,6 +1,6 @@
-// Counter-based randomness: a draw is a pure function of its key, so results do not depend on batching, threads,
-// admission order or resume. Philox4x32-10 (Salmon et al. 2011).
-// What a key gives is inline, and constexpr, so that device code draws by the same lines.
+// Counter-based randomness: a number is a pure function of its key, so results do not depend on batching, threads,
+// admission order or resume. Philox4x32-10 (Salmon et al. 2011). All of it is inline and constexpr, so that device code
+// samples by the same lines.
 // Threads: any; no state is shared.
 #pragma once
 
@@ -47,7 +47,7 @@ constexpr double uniform(const SampleKey& key) {
   return to_unit(random[0], random[1]);
 }
 
-// A stream of draws under one (seed, stream) pair, for generators and initialisation.
+// A stream of numbers under one (seed, stream) pair, for generators and initialisation.
 class Rng {
  public:
   Rng(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}

@@ -61,9 +61,9 @@ TEST(rng, streams_of_one_seed_differ_and_repeat) {
   Rng a(5, 1), same(5, 1), other(5, 2);
   bool differs = false;
   for (int i = 0; i < 100; ++i) {
-    uint32_t draw = a.next();
-    EXPECT_EQ(draw, same.next());
-    differs |= draw != other.next();
+    uint32_t number = a.next();
+    EXPECT_EQ(number, same.next());
+    differs |= number != other.next();
   }
   EXPECT_TRUE(differs);
 }

@@ -79,13 +79,13 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
 }
 
 // Text in lines of at most `width` columns, broken at spaces, all but the first indented by `indent`. The first line
-// already holds `used` columns. A word longer than a line stands alone.
+// already holds `used` columns. A word longer than a line has one of its own.
 std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
 
 // The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
 std::string short_path(const std::string& text, int parts);
 
-// Names such as "val-core/*/acc/mean@1", where one * stands for one character or more.
+// Names such as "val-core/*/acc/mean@1", where one * matches one character or more.
 // Without a *, the same text.
 inline bool matches_star(std::string_view name, std::string_view pattern) {
   const size_t star = pattern.find('*');

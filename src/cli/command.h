@@ -59,7 +59,7 @@ struct Command {
   const char* id;                  // "make_task"
   std::string name;                // as typed: "make-task"
   const char* group;               // "data": the heading in `ucas --help`
-  const char* brief;               // beside the name there
+  const char* brief;               // next to the name there
   const char* summary;             // one line for `ucas NAME --help`
   int (*run)(const Words& words);  // nullptr: in the engine
   std::string (*options)();

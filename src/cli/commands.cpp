@@ -16,7 +16,7 @@ namespace {
 
 // The last line of a command, or the last but its error.
 void sum_up() {
-  if (const std::string lapses = warnings_in_words(); !lapses.empty()) log(lapses);
+  if (const std::string counted = warnings_in_words(); !counted.empty()) log(counted);
 }
 
 constexpr const char* kIntroduction =
@@ -88,7 +88,7 @@ std::string with_dashes(std::string name) {
 
 // The names of the embedded files of a folder, wrapped.
 std::string names_under(const std::string& folder) {
-  return "  " + wrap_text(join(embedded_stems(folder), " "), 110, 2, 2);
+  return "  " + wrap_text(join(embedded_stems(folder), " "), 100, 2, 2);
 }
 
 // The word after --help, or the only other one there is; nullopt: no help was asked for.

@@ -1,5 +1,5 @@
 // Loads libucas_engine.so, which needs LibTorch (0.2 s, 100 MB), only for the commands that use it. A build from source
-// has it beside the program, and it names its LibTorch. The wheel has one for each minor version of torch,
+// has it next to the program, and it names its LibTorch. The wheel has one for each minor version of torch,
 // engines/torch2.13 and others: no interface of LibTorch outlives a minor version. It takes that of the torch that is
 // installed, and loads torch's libraries first.
 #include <dlfcn.h>
@@ -64,7 +64,7 @@ std::string engine_of_the_wheel() {
     throw Error(
         ErrorKind::unsupported,
         str("this command runs a model and needs PyTorch, ",
-            folder.empty() ? "which is not installed beside ucas" : str("and ", folder, " names no version of it"),
+            folder.empty() ? "which is not installed next to ucas" : str("and ", folder, " names no version of it"),
             ": `pip install 'ucas[train]'` brings it (served: torch ", join(served, ", "), ")"));
   }
   const std::string engine = path_join(path_join(engines, kFolderOfEngines + minor), kEngineFile);
@@ -82,22 +82,22 @@ std::string engine_of_the_wheel() {
 }
 
 void* load_engine() {
-  const std::string beside = path_join(own_folder(), kEngineFile);
-  const bool wheel = !exists(beside) && is_directory(path_join(own_folder(), "engines"));
-  if (!exists(beside) && !wheel) {
+  const std::string built = path_join(own_folder(), kEngineFile);
+  const bool wheel = !exists(built) && is_directory(path_join(own_folder(), "engines"));
+  if (!exists(built) && !wheel) {
     throw Error(
         ErrorKind::path,
-        str(beside, ": not found; `make build` builds it beside the program, with which it belongs, and `make wheel` ",
+        str(built, ": not found; `make build` builds it next to the program, with which it belongs, and `make wheel` ",
             "packages it; a package that pip built from ucas's sources has none"));
   }
   // Read once, when LibTorch's OpenMP runtime is loaded. By default its waiting threads spin for milliseconds: on a
   // machine that is busy with anything else, steps of a tiny model took 20 times longer. Some microseconds keep what
-  // spinning gains on an idle one (sleeping at once took 1.7 times longer there). The user's own choice stands.
+  // spinning gains on an idle one (sleeping at once took 1.7 times longer there). The user's own choice has precedence.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "3000", 0);
   return wheel ? load(engine_of_the_wheel(),
                       "are ucas and torch as they were installed? `pip install --force-reinstall 'ucas[train]'` mends "
                       "them")
-               : load(beside, "is the LibTorch it was built with still there? `make build` mends it");
+               : load(built, "is the LibTorch it was built with still there? `make build` mends it");
 }
 
 void* engine_symbol(const char* symbol) {

@@ -15,7 +15,7 @@ constexpr size_t kTopicWidth = 18;
 constexpr std::string_view kFirst = "{first ", kOption = "  --", kWord = "abcdefghijklmnopqrstuvwxyz0123456789_";
 constexpr const char *kGeneral = "general", *kMethods = "methods";
 
-// A topic is a section with its sub-sections, a method, or what stands before the first.
+// A topic is a section with its sub-sections, a method, or what precedes the first.
 struct HelpPart {
   std::string topic, text;  // "" = the head
   bool of_method = false;
@@ -76,7 +76,7 @@ std::string overview(const std::vector<HelpPart>& parts, const std::string& name
   while (text.ends_with("\n\n")) text.pop_back();
   text += str("\nAll options by topic, `ucas ", name, " --help TOPIC` (`--help all` prints everything):\n");
   const auto add = [&](const std::string& topic, const std::vector<std::string>& words) {
-    text += str("  ", pad_right(topic, kTopicWidth), wrap_text(join(words, " "), 110, kTopicWidth + 2, kTopicWidth + 2),
+    text += str("  ", pad_right(topic, kTopicWidth), wrap_text(join(words, " "), 100, kTopicWidth + 2, kTopicWidth + 2),
                 "\n");
   };
   std::vector<std::string> methods;

@@ -198,7 +198,7 @@ AlignedValues align(std::span<const RunAnswers* const> runs, const Quantity& qua
   for (const RunAnswers* run : runs) maps.push_back(by_key(*run));
   const bool macro = quantity.scope == "macro";
   std::string last;
-  for (const auto& [key, ignored] : maps[0]) {  // in order of the source, so that strata lie side by side
+  for (const auto& [key, ignored] : maps[0]) {  // in order of the source, so that strata are contiguous
     const std::string& source = std::get<0>(key);
     if (!macro && !quantity.scope.empty() && source != quantity.scope) continue;
     std::vector<double> row;

@@ -67,7 +67,7 @@ struct Quantity {
   bool is_share() const;  // printed in percent, at most 1
 };
 // A metric by its name: "greedy", "pass@16". Accuracy and scope are the caller's.
-// Error(ErrorKind::config) naming what may stand there.
+// Error(ErrorKind::config) naming what is allowed there.
 Quantity parse_quantity(const std::string& text);
 
 // Of one problem; unknown (NaN) where it was not asked that way or not often enough.

@@ -24,7 +24,7 @@ namespace ucas {
 struct CompareOptions {
   double level = 0.95;
   int64_t draws = 10000;  // behind bootstrap intervals and sign-flip tests
-  int64_t seed = 0;       // of the draws
+  int64_t seed = 0;       // of the resamples
 };
 
 struct Contrast {

@@ -196,7 +196,7 @@ TEST(contrast, seeds_of_one_base_are_no_further_bases) {
 
 TEST(contrast, sources_weigh_the_same_in_the_mean_of_sources) {
   // a: 30 problems, no change; b: 10 problems, all gained. Mean over sources 0.5. Within a source nothing scatters, but
-  // both are few: half a problem of each that was not seen is in every draw.
+  // both are few: half a problem of each that was not seen is in every resample.
   const std::vector<std::string> turns = {"a", "a", "a", "b"};
   std::vector<int> before(40, 0), after(40, 0);
   for (size_t i = 3; i < 40; i += 4) after[i] = 1;

@@ -35,7 +35,7 @@ struct SignalledGroup {
 };
 
 // By what a right response is rare in its group:
-//   opening   few responses begin as it does: strategies that the first words tell
+//   opening   few responses begin as it does: strategies by their first words
 //   accuracy  few responses of its group are right
 //   logprob   it is among the least likely right ones of its group, by the mean of ln pi over its tokens
 enum class RareBy { opening, accuracy, logprob };
@@ -47,7 +47,7 @@ struct DiagnosisOptions {
   double level = 0.95;
 };
 
-// What stage 1 would do to rare right responses: z below 0, above 0, or not to be told from 0.
+// What stage 1 would do to rare right responses: z below 0, above 0, or not significantly different from 0.
 enum class RareEffect { unclear, protects, shrinks };
 constexpr std::array<const char*, 3> names(RareEffect) { return {"-", "protects", "shrinks"}; }
 
@@ -79,7 +79,7 @@ Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOption
 std::string opening_of(const std::string& text, int64_t words);
 
 // One group a problem, of its stored samples; problems with fewer than two are left out. Log-probs are of the
-// distribution drawn from, as the evaluation has them.
+// distribution sampled from, as the evaluation has them.
 std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, int64_t words);
 
 // What `ucas diagnose` prints.

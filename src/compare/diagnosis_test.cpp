@@ -107,7 +107,7 @@ TEST(diagnosis, what_is_rare_is_a_share_of_the_group_its_bound_included) {
   EXPECT_EQ(diagnose(worked_groups(3), options).rare, 6);
 }
 
-// Prose: every response begins alike, and strategies are told by nothing but what came of them.
+// Prose: every response begins alike, and strategies differ by nothing but their results.
 TEST(diagnosis, rare_responses_are_found_by_accuracy_or_logprob_where_all_begin_alike) {
   std::vector<SignalledGroup> groups;
   for (int g = 0; g < 20; ++g) {  // of eight responses two are right

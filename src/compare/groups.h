@@ -13,7 +13,7 @@ namespace ucas {
 
 struct RunGroup {
   std::string title;                   // label, else the method's title, else its name in capitals, else the run's
-  bool trained = false;                // has training steps or a method; untrained ones stand first
+  bool trained = false;                // has training steps or a method; untrained ones come first
   size_t color = 0;                    // 0: the gray of what was not trained; 1 .. 7 otherwise
   std::vector<const RunRecord*> runs;  // by seed
   std::string seeds() const;           // "seeds 0, 1, 2", "seed 0", "3 runs", ""

@@ -73,7 +73,7 @@ std::vector<Quantity> quantities_of(const std::vector<AnswerGroup>& groups, std:
     for (int64_t k : {4, 16, 64}) {
       if (k <= *samples.begin()) ks.push_back(k);
     }
-    // pass@n itself has no average over draws; the next power of two below says more.
+    // pass@n itself has no average over subsets; the next power of two below says more.
     int64_t power = 1;
     while (2 * power <= *samples.begin()) power *= 2;
     if (ks.empty() && power > 1) ks.push_back(power);
@@ -143,7 +143,7 @@ bool matters(const std::string& key) { return key != "seed" && !key.starts_with(
 // What each group recorded under one key; a group may hold several values (runs of several seeds).
 using Recorded = std::vector<std::pair<std::string, std::set<std::string>>>;
 
-std::string told(const Recorded& list) {
+std::string in_words(const Recorded& list) {
   std::vector<std::string> parts;
   for (const auto& [title, values] : list) {
     const std::vector<std::string> all(values.begin(), values.end());
@@ -176,7 +176,7 @@ void compare_settings(std::span<const AnswerGroup> groups, Comparison& out) {
     const bool differ =
         std::any_of(list.begin(), list.end(), [&](const auto& g) { return g.second != list[0].second; });
     if (!differ) continue;
-    out.differing.push_back(str(key, ": ", told(list)));
+    out.differing.push_back(str(key, ": ", in_words(list)));
     if (matters(key)) unlike.push_back(key);
   }
   if (!unlike.empty()) {

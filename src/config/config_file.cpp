@@ -53,7 +53,7 @@ size_t comment_at(const std::string& line) {
 
 std::string section_of(const std::string& key) { return key.substr(0, key.find('.') + 1); }
 
-// The place of a section among those of a training; what stands in none comes first.
+// The place of a section among those of a training; keys of none come first.
 int64_t rank_of(const ConfigValue& value) {
   static const std::map<std::string, int64_t> ranks = [] {
     const std::vector<FieldValue> fields = fields_of(TrainConfig{});
@@ -148,7 +148,7 @@ class Reader {
     return file;
   }
 
-  // Of a user's file: a file beside it goes before an embedded name.
+  // Of a user's file: a file next to it goes before an embedded name.
   ConfigFile read_base(const std::string& base, const Setting& extends) {
     const std::string folder = open_.back().substr(0, open_.back().rfind('/') + 1);
     const std::string found = exists(folder + base) ? folder + base : base;

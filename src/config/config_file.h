@@ -1,5 +1,5 @@
 // Training configs as files: those compiled into the program, and a user's own. A file may build on another by
-// `extends = "NAME"` (an embedded config, or a file beside it), and an embedded file may hold several configs, each a
+// `extends = "NAME"` (an embedded config, or a file next to it), and an embedded file may hold several configs, each a
 // table [config.NAME] on top of the file's head. Threads: any.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What TRL's and verl's own reward functions pay (tests/goldens/rewards.json, by tools/make_reward_goldens.py), beside
-// what the same settings pay here. Every difference is named in the goldens, with its reason.
+// What TRL's and verl's own reward functions give (tests/goldens/rewards.json, by tools/make_reward_goldens.py), next
+// to what the same settings give here. Every difference is named in the goldens, with its reason.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ const nlohmann::json& peers() {
   return kPeers;
 }
 
-bool pays(Extract extract, const nlohmann::json& row) {
+bool rewards(Extract extract, const nlohmann::json& row) {
   const std::vector<std::string> gold = {row["gold"]};
   const std::string response = row["response"];
   const Answer answer{response, &gold};
@@ -44,32 +44,32 @@ TEST(peer_rewards, the_overlong_penalty_is_that_of_verl_and_of_trl_at_every_leng
 TEST(peer_rewards, a_pattern_for_reward_format_pays_what_trl_think_format_reward_pays) {
   const Regex pattern(R"(\A(?m:<think>(?!.*<think>).*?</think>.*)\z)",
                       "reward.format");  // as train/collect/reward.cpp holds it
-  size_t paid = 0;
+  size_t rewarded = 0;
   for (const auto& row : peers()["format"]) {
     const std::string text = row["text"];
     EXPECT_EQ(pattern.find(text, 0).has_value(), row["trl"] == 1.0) << text;
-    paid += row["trl"] == 1.0;
+    rewarded += row["trl"] == 1.0;
   }
-  EXPECT_GE(paid, 5u);
+  EXPECT_GE(rewarded, 5u);
 }
 
 TEST(peer_rewards, mathematics_is_paid_as_by_verl_but_for_equal_values_that_are_written_otherwise) {
-  size_t same = 0, paid = 0;
+  size_t same = 0, rewarded = 0;
   for (const auto& row : peers()["math"]) {
     const bool differs = row["differs"] != "";
-    EXPECT_EQ(pays(Extract::strict, row), (row["verl"] == 1.0) != differs) << row;
-    EXPECT_FALSE(differs && row["verl"] == 1.0) << "verl pays nothing that is refused here: " << row;
+    EXPECT_EQ(rewards(Extract::strict, row), (row["verl"] == 1.0) != differs) << row;
+    EXPECT_FALSE(differs && row["verl"] == 1.0) << "verl rewards nothing that is refused here: " << row;
     same += !differs;
-    paid += row["verl"] == 1.0;
+    rewarded += row["verl"] == 1.0;
   }
   EXPECT_GE(same, 25u);
-  EXPECT_GE(paid, 15u);
+  EXPECT_GE(rewarded, 15u);
 }
 
 TEST(peer_rewards, gsm8k_read_leniently_is_paid_wherever_one_of_verls_two_forms_pays) {
   for (const auto& row : peers()["gsm8k"]) {
-    const bool paid = row["strict"] == 1.0 || row["flexible"] == 1.0, differs = row["differs"] != "";
-    EXPECT_EQ(pays(Extract::lenient, row), paid != differs) << row;
+    const bool rewarded = row["strict"] == 1.0 || row["flexible"] == 1.0, differs = row["differs"] != "";
+    EXPECT_EQ(rewards(Extract::lenient, row), rewarded != differs) << row;
   }
 }
 

@@ -92,7 +92,7 @@ void EvaluateOptions::fields(Fields& f) {
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
-  f.section("columns", problems.columns);  // what stands after a section would have a heading of its own
+  f.section("columns", problems.columns);  // what comes after a section would have a heading of its own
   f.section("code", code);
 }
 

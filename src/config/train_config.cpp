@@ -118,7 +118,7 @@ RefusalTable of_update(const TrainConfig& c) {
            ": a reference that moves reads master weights on the device; set update.offload = \"none\"")}};
 }
 
-// Whether some share of the responses to a prompt lies within objective.keep_low and objective.keep_high.
+// Whether some share of the responses to a prompt is within objective.keep_low and objective.keep_high.
 bool some_prompt_can_pass(const TrainConfig& c) {
   if (c.objective.keep_low <= 0 && c.objective.keep_high >= 1) return true;
   for (int64_t right = 0; right <= c.rollout.n; ++right) {
@@ -136,7 +136,7 @@ RefusalTable of_filter(const TrainConfig& c) {
                " prompts are never reached with data.gen_batch_size = ", c.gen_batch(),
                " and data.max_num_gen_batches = ", c.data.max_num_gen_batches, ": raise one of these")},
           {!some_prompt_can_pass(c), str("no share of rollout.n = ", c.rollout.n,
-                                         " responses lies within objective.keep_low = ", c.objective.keep_low,
+                                         " responses is within objective.keep_low = ", c.objective.keep_low,
                                          " and objective.keep_high = ", c.objective.keep_high,
                                          ": no prompt can pass; raise rollout.n or widen the interval")}};
 }

@@ -48,7 +48,7 @@ struct TrainConfig {
   Needs needs() const;                           // the method's, and what the objective and the reward add
   KeepRule keep_rule() const;                    // which prompts of a step are trained on
   ModelOptions model_options() const;            // of the policy
-  ModelOptions auxiliary_model_options() const;  // of a model beside it: as the policy computes, all weights trained
+  ModelOptions auxiliary_model_options() const;  // of an auxiliary model: as the policy computes, all weights trained
   bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps
   // Generation batches of a step where every prompt passes; dynamic sampling may take more of them.
   int64_t fewest_gen_batches() const;

@@ -17,7 +17,7 @@
 
 namespace ucas {
 
-// Inserts: what an environment said in the middle of a response. They are context of the model's later tokens; none of
+// Inserts: an environment's messages in the middle of a response. They are context of the model's later tokens; none of
 // them has a log-prob, an advantage or a loss. Made by rollout/environment; read where a response is laid out as one
 // sequence (train/signals) and by the writers of records.
 
@@ -48,7 +48,7 @@ struct Response {
   float kl_penalty = 0;       // sum of its tokens' Batch::reward_kl
   float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit
   Verdict verdict;
-  std::vector<Insert> inserts = {};  // what an environment said between its tokens, ascending; none is in the arrays
+  std::vector<Insert> inserts = {};  // of an environment between its tokens, ascending; none is in the arrays
 
   int64_t length_with_inserts() const { return length + inserted_tokens(inserts); }
 };
@@ -67,8 +67,8 @@ struct RewardTerm {
 
 struct Batch {
   std::vector<Group> groups;
-  std::vector<Response> responses;  // [B], those of a group are neighbours
-  uint64_t seed = 0;                // of the step: the key of what a method draws at random
+  std::vector<Response> responses;  // [B], those of a group are contiguous
+  uint64_t seed = 0;                // of the step: the key of a method's random numbers
 
   std::vector<RewardTerm> reward_terms;  // what the score is a sum of; empty in what older runs stored
   std::vector<int32_t> stop_ids;         // the ids that end a response

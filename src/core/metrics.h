@@ -16,8 +16,8 @@ enum class Unit : uint8_t { number, share, nats, tokens, seconds, gib, bytes, to
 const char* name_of(Unit unit);  // "share", "tokens/s"; "" of a plain number
 
 struct Metric {
-  const char* key;           // "actor/entropy"; a * stands for a source, a part of the score or a count
-  const char* stars = "";    // what each * stands for: "SOURCE K"
+  const char* key;           // "actor/entropy"; a * is a source, a part of the score or a count
+  const char* stars = "";    // what each * is: "SOURCE K"
   Unit unit = Unit::number;  // a share is shown in percent
   const char* help = "";     // docs/metrics.md, in Markdown; "": said in the row before
   const char* title = "";    // of its curve; "": made of the key

@@ -23,8 +23,8 @@ inline Dtype decided(Dtype dtype, const std::string& device) {
   return device.starts_with("cuda") ? Dtype::bf16 : Dtype::f32;
 }
 
-// What a backward pass finds kept of each block: all of it; its input and what attention made; its input alone. The
-// rest is made again, with the same bits.
+// Activations of each block that are saved for backward: all of them; its input and attention's output; its input
+// alone. The rest is recomputed, bit-identical.
 enum class Recompute { none, keep_attention, block };
 constexpr std::array<const char*, 3> names(Recompute) { return {"none", "keep_attention", "block"}; }
 
@@ -33,7 +33,7 @@ struct LoraConfig {
   int64_t rank = 0;  // 0: no adapter, all parameters are trained
   double alpha = 32;
   std::vector<std::string> target_modules = {"all-linear"};
-  std::vector<std::string> modules_to_save;  // trained whole beside the adapter, such as lm_head or norm
+  std::vector<std::string> modules_to_save;  // trained whole with the adapter, such as lm_head or norm
 
   bool on() const { return rank > 0; }
   bool all_linear() const { return target_modules == std::vector<std::string>{"all-linear"}; }
@@ -46,7 +46,7 @@ struct LoraConfig {
 bool names_module(const std::string& name, const std::string& module);
 // Whether a linear module of a block gets an adapter.
 bool is_adapted(const LoraConfig& lora, const std::string& module);
-// Whether a module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its name
+// Whether a module ("model.norm") is trained whole with an adapter: PEFT's rule for modules_to_save, by how its name
 // ends, so that "norm" means every norm of the model.
 bool is_saved_whole(const LoraConfig& lora, const std::string& module);
 
@@ -65,7 +65,7 @@ struct ModelOptions {
 inline ModelOptions inference(Dtype dtype) { return {.dtype = dtype, .trained = Trained::none}; }
 
 // Options of an optimizer and its learning-rate schedule: of the policy, of SFT, and of the models that a method trains
-// beside the policy.
+// next to the policy.
 
 enum class OptimizerKind {
   adamw,

@@ -1,6 +1,6 @@
-// Who watches a training: told what is about to happen and what came of each step, so that library code prints nothing
-// and knows no terminal. Everything defaults to doing nothing.
-// Called by train/loop/trainer, from its thread; what is passed is valid during the call only.
+// Observes a training: called before each phase and after each step, so that library code prints nothing and knows no
+// terminal. Every function does nothing by default. Called by train/loop/trainer, from its thread; arguments are valid
+// during the call only.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace ucas {
 struct TrainStart {
   std::string title;  // of the method
   std::string run;    // directory
-  int64_t step = 0;   // done before: above 0 where a run goes on
+  int64_t step = 0;   // done before: above 0 where a run is resumed
   int64_t total_steps = 0;
-  // Where the run is so many prompts long and total_steps is only the most that they can give: how far it is then is
-  // told by training/prompts of each step.
+  // Where the run is so many prompts long, and total_steps is only the most that they can give: the progress then is
+  // training/prompts of each step.
   int64_t prompts = 0, total_prompts = 0;
   bool supervised = false;  // steps are updates on demonstrations, with the numbers of sft.jsonl
 };

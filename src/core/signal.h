@@ -1,7 +1,7 @@
 // What a method reads of every token besides its reward: a signal, by key. A method names those it needs
 // (methods/method.h), and what it names provides: the LM head gives it what it declares to read in the pass over the
 // logits that is made anyway, batch, stored steps, Python, plan and explain hold it by its key. One that is a method's
-// own is written beside it (methods/signals/lp_reg.cpp); those of this header are shared. Plain values, no tensors.
+// own is in its file (methods/signals/lp_reg.cpp); those of this header are shared. Plain values, no tensors.
 #pragma once
 
 #include <cstdint>

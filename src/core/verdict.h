@@ -49,7 +49,7 @@ struct Verdict {
   std::string answer;         // what was extracted from the response, "" if nothing
   std::string reason;         // one phrase for people
   int32_t answer_class = -1;  // equal answers of one group share a class; -1: not grouped or unparseable
-  float score = 0;            // share of what a right answer is paid: 1 where it is right, and between for parts of it
+  float score = 0;            // share of a right answer's reward: 1 where it is right, and between for parts of it
 
   // All or nothing: the score follows from the kind.
   void decide(VerdictKind decided, std::string why) {

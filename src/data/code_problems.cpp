@@ -185,11 +185,11 @@ std::string gold_of_livecodebench(const JsonRow& row) {
 std::string gold_of_asserts(const JsonRow& row, const std::string& text) {
   OrderedJson gold;
   if (const std::string entry = text_or_none(row, "entry_point"); !entry.empty()) gold["entry_point"] = entry;
-  // LeetCodeDataset: what stands before every solution. Elsewhere "prompt" is the question.
+  // LeetCodeDataset: the code before every solution. Elsewhere "prompt" is the question.
   std::string prelude = present(row, "starter_code") ? text_or_none(row, "prompt") : "";
   if (prelude.empty()) prelude = text_or_none(row, "test_setup_code");
   if (!prelude.empty()) gold["prelude"] = prelude;
-  // HumanEval: functions beside the one that is asked for, which make the tests' inputs.
+  // HumanEval: functions besides the one that is requested, which make the tests' inputs.
   const Json* prompt = present(row, "prompt");
   if (prompt != nullptr && prompt->is_string() && gold.contains("entry_point") && prelude.empty()) {
     const auto& helpers = prompt->get_ref<const std::string&>();

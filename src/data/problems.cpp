@@ -134,7 +134,7 @@ std::string without_thousands_commas(const std::string& number) {
   std::string plain = number.substr(0, begin);
   for (size_t i = begin; i < number.size(); ++i) {
     const bool digit = number[i] >= '0' && number[i] <= '9', whole = i < end;
-    // A comma stands before every three digits that end the whole part, and nowhere else.
+    // A comma precedes every three digits that end the whole part, and nowhere else.
     const bool comma_due = whole && (end - i) % 4 == 0;
     if (comma_due != (number[i] == ',') || !(digit || comma_due || i == end)) return number;
     if (!comma_due) plain += number[i];
@@ -323,7 +323,7 @@ std::optional<Choices> choices_of(const Json& value) {
   return out.labels.empty() || out.labels.size() == out.texts.size() ? std::optional(out) : std::nullopt;
 }
 
-// Each choice in a column of its own, the right one always in the same: their order is drawn from the question, so that
+// Each choice in a column of its own, the right one always in the same: their order is a hash of the question, so that
 // it is the same in every run and file. A label is the column's name.
 Choices shuffled_columns(const JsonRow& row, const std::vector<std::string>& columns, const std::string& question) {
   Choices out;
@@ -333,9 +333,9 @@ Choices shuffled_columns(const JsonRow& row, const std::vector<std::string>& col
     out.texts.push_back(*text);
   }
   out.labels = columns;
-  Rng draw(XXH3_64bits(question.data(), question.size()), kOrderOfChoices);
+  Rng rng(XXH3_64bits(question.data(), question.size()), kOrderOfChoices);
   for (size_t i = columns.size(); i-- > 1;) {
-    const auto j = static_cast<size_t>(draw.below(static_cast<int64_t>(i) + 1));
+    const auto j = static_cast<size_t>(rng.below(static_cast<int64_t>(i) + 1));
     std::swap(out.texts[i], out.texts[j]);
     std::swap(out.labels[i], out.labels[j]);
   }

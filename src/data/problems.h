@@ -125,7 +125,7 @@ struct ProblemsSummary {
   std::map<std::string, int64_t> kinds, sources, alternatives;  // alternatives: "1", "2" .. right answers
   int64_t conversations = 0, with_system = 0;
   Lengths questions;               // characters
-  int64_t repeated_questions = 0;  // rows whose question stood in an earlier row
+  int64_t repeated_questions = 0;  // rows whose question was in an earlier row
   int64_t contradictions = 0;      // of them, with another right answer
   int64_t repeated_ids = 0;
   std::vector<std::string> examples;  // "ID and ID: QUESTION" of the first repeated questions

@@ -48,7 +48,7 @@ void check(const Benchmark& benchmark, const std::string& where) {
   if (benchmark.path.empty()) refuse(str("benchmark ", name, ": path is missing: the problem file, below --data"));
 }
 
-// A file beside the description is meant before one below --data.
+// A file next to the description is preferred to one below --data.
 Benchmark read_one(const Description& description, const std::vector<Setting>& changes, const std::string& name) {
   Benchmark benchmark;
   benchmark.name = name;
@@ -57,8 +57,8 @@ Benchmark read_one(const Description& description, const std::vector<Setting>& c
   if (benchmark.title.empty()) benchmark.title = benchmark.name;
   check(benchmark, description.where);
   if (!description.folder.empty()) {
-    const std::string beside = path_join(description.folder, benchmark.path);
-    if (benchmark.path[0] != '/' && exists(beside)) benchmark.path = beside[0] == '/' ? beside : str("./", beside);
+    const std::string near = path_join(description.folder, benchmark.path);
+    if (benchmark.path[0] != '/' && exists(near)) benchmark.path = near[0] == '/' ? near : str("./", near);
   }
   return benchmark;
 }
@@ -119,7 +119,7 @@ Suite suite_of(Description description, const std::string& name) {
   for (const std::string& entry : suite.named) {
     suite.benchmarks.push_back(find_benchmark(entry, tables, description));
     if (!seen.insert(suite.benchmarks.back().name).second) {
-      refuse(str("benchmarks: ", printable(suite.benchmarks.back().name), " stands twice"));
+      refuse(str("benchmarks: duplicate ", printable(suite.benchmarks.back().name)));
     }
   }
   for (const auto& [table, settings] : tables) {
@@ -240,8 +240,8 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
   for (Problem& problem : problems) {
     problem.source = benchmark.name;
     if (!ids.insert(problem.id).second) {
-      throw Error(ErrorKind::data_line, str(printable(path, 400), ": the id ", printable(problem.id),
-                                            " stands twice; responses are stored by it"));
+      throw Error(ErrorKind::data_line,
+                  str(printable(path, 400), ": duplicate id ", printable(problem.id), "; responses are stored by it"));
     }
     check_letters(benchmark, problem);
   }

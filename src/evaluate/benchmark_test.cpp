@@ -117,7 +117,7 @@ TEST_F(benchmark, another_number_of_problems_or_an_id_twice_is_refused) {
   b.problems = 4;
   file("two.jsonl", kTwo + kTwo);
   EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "[data_line] "));
-  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "the id 1 stands twice"));
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "duplicate id 1"));
 }
 
 TEST_F(benchmark, problems_without_an_answer_are_counted_on) {
@@ -269,7 +269,7 @@ TEST_F(benchmark, mistakes_in_a_suite_are_named_with_their_remedy) {
   };
   EXPECT_TRUE(has(own("benchmarks = []\n"), "benchmarks is empty"));
   EXPECT_TRUE(has(own("benchmarks = [\"aime42\"]\n"), "aime42 is unknown (did you mean aime"));
-  EXPECT_TRUE(has(own("benchmarks = [\"aime24\", \"aime24\"]\n"), "aime24 stands twice"));
+  EXPECT_TRUE(has(own("benchmarks = [\"aime24\", \"aime24\"]\n"), "duplicate aime24"));
   EXPECT_TRUE(has(own("benchmarks = [\"aime24\"]\n[benchmark.two]\npath = \"x\"\n"), "[benchmark.two] is not in"));
   EXPECT_TRUE(
       has(own("benchmarks = [\"aime24\"]\nmax_token = 1\n"), "own.toml:2: unknown key max_token (did you mean"));

@@ -97,7 +97,7 @@ std::vector<int32_t> token_ids(const Json* value) {
   return ids;
 }
 
-// What `ucas generate` says of a response beside its text.
+// What `ucas generate` records of a response, except its text.
 void add_what_is_known(const Json& row, Output& response) {
   response.ids = token_ids(child(row, "response_ids"));
   if (const Json* finished = child(row, "finished"); finished && finished->is_boolean()) {
@@ -159,7 +159,7 @@ GivenResponses read_responses(const std::string& path) {
   refuse_parquet(path);
   GivenResponses out;
   out.kind = "rows";
-  std::map<std::string, size_t> place;  // by what tells problems apart
+  std::map<std::string, size_t> place;  // by what distinguishes problems
   std::string step;                     // of the training that the responses are of
   const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
@@ -191,7 +191,7 @@ std::vector<Problem> problems_of(const GivenResponses& given, const std::string&
   for (size_t i = 0; i < given.problems.size(); ++i) {
     const GivenProblem& from = given.problems[i];
     if (from.gold.empty()) {
-      refuse_row(from.where, str("no right answer stands in the file (", given.kind,
+      refuse_row(from.where, str("the file has no right answer (", given.kind,
                                  "); give the problems with --data FILE.jsonl or --suite NAME --data DIR"));
     }
     Problem& problem = out.emplace_back();
@@ -221,7 +221,7 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
     std::optional<size_t> found = only(by_question, std::string(trim(from.question)));
     if (!found && !from.id.empty()) found = only(by_id, from.id);
     if (!found && !from.question.empty()) {
-      // The longest question that the prompt holds: a short one may stand inside another.
+      // The longest question that the prompt holds: a short one may be inside another.
       size_t longest = 0;
       for (size_t i = 0; i < problems.size(); ++i) {
         const std::string_view question = trim(problems[i].text);

@@ -42,7 +42,7 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
                                     const std::string& path);
 
 // Every sampled response of an evaluation with its verdict. NAME.jsonl keeps the first few of a problem only; the
-// others stand in NAME.outputs.jsonl, not graded, and are graded here as NAME.json says. For `ucas diagnose` and
+// others are in NAME.outputs.jsonl, not graded, and are graded here as NAME.json says. For `ucas diagnose` and
 // `ucas verify RUN`. LibTorch-free.
 
 // The graders of its sources.

@@ -108,7 +108,7 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
   if (r.kl_coeff > 0) {
     lines.push_back({"KL in reward",
                      str("r_it = [t = L_i] R_i - beta KL_it,  KL_it = ", kl_formula(r.kl_estimator, "lp_old - lp_ref")),
-                     str("beta = ", r.kl_coeff, ": every token pays for leaving the reference")});
+                     str("beta = ", r.kl_coeff, ": every token is penalised for leaving the reference")});
     if (c.objective.kl_coeff > 0) lines.push_back({"", "", "the loss below has a KL term as well"});
   }
   return lines;
@@ -301,7 +301,7 @@ Lines update(const TrainConfig& c) {
   Lines lines;
   lines.push_back({"optimizer", "", optimizer_words(c.optimizer)});
   lines.push_back({"", "", schedule_words(c.optimizer)});
-  std::string passes = c.update.epochs > 1 ? str(", ", c.update.epochs, " passes over the batch") : "";
+  std::string passes = c.update.epochs > 1 ? str(", ", c.update.epochs, " epochs over the batch") : "";
   lines.push_back({"updates", "",
                    str(many(updates, "update"), " a step, of ", many(std::min(mini, prompts), "prompt"), " or ",
                        many(std::min(mini, prompts) * c.rollout.n, "response"), " each", passes)});

@@ -31,7 +31,7 @@ std::string short_exponents(std::string text) {
   return text;
 }
 
-// "  label      text", the text wrapped beside the label, which is `width` columns wide.
+// "  label      text", the text wrapped to the right of the label, which is `width` columns wide.
 std::string row(const std::string& mark, const std::string& label, size_t width, const std::string& text) {
   std::string head = str("  ", mark, pad_right(label, width), "  ");
   return str(head, wrap_text(text, kWidth, 4 + mark.size() + width, head.size()), "\n");

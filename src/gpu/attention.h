@@ -6,7 +6,7 @@
 
 namespace ucas::gpu {
 
-// Keys [first, end) that a row sees, and the blocks [first_block, end_block) they lie in: what has parts.
+// Keys [first, end) that a row sees, and the blocks [first_block, end_block) that hold them: what has parts.
 struct Sight {
   int64_t first, end, first_block, end_block;
   UCAS_ON_DEVICE bool one_block() const { return end_block - first_block == 1; }
@@ -25,8 +25,8 @@ inline int64_t heads_of_team(const AttendDecode& a) {
 }
 
 // The part of one block of keys, for kHeads query heads of a key/value head; fewer in the last thread block of a group.
-// A warp has some neighbouring keys to itself, scores, weights and values, and the warps' parts are put together at the
-// end: while some of them compute, others read.
+// A warp has some consecutive keys to itself, scores, weights and values, and the warps' parts are merged at the end:
+// while some of them compute, others read.
 template <int kHeads>
 struct AttendPart {
   static constexpr int kThreads = 256;
@@ -92,9 +92,9 @@ struct AttendPart {
   static constexpr int kPadded = (kHeads + 3) / 4 * 4;  // a key's weights, read by fours
   // A lane multiplies this many keys by as large a part of their numbers, so that a number of q serves several keys.
   static constexpr int kStrips = 4, kStripLanes = 32 / kStrips;
-  static constexpr int kScores = kHeads * 32 + kStripLanes;  // of a strip, beside the banks of the one before it
-  // What a lane multiplies it fetches itself, ahead of time, in stages of so many eights: first one of each of its
-  // keys, then of some values. As many stages as there is room for are active.
+  static constexpr int kScores = kHeads * 32 + kStripLanes;  // of a strip, in other banks than the one before it
+  // What a lane multiplies it prefetches itself, in stages of so many eights: first one of each of its keys, then of
+  // some values. As many stages as fit are active.
   static constexpr int kStage = kStrips, kSlots = 8, kStages = kSlots / kStage;
   static_assert(kThreads == kKeys);
 

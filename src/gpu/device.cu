@@ -23,7 +23,7 @@ std::atomic<bool> early = true;
 void launch_early(bool wanted) { early = wanted; }
 bool launches_early() { return early.load(std::memory_order_relaxed); }
 
-// Any kernel tells: all are compiled for the same architectures. The first look loads the image, so that PTX which the
+// Any kernel shows it: all are compiled for the same architectures. The first look loads the image, so that PTX which the
 // driver cannot compile shows here, too.
 std::string refusal() {
   cudaFuncAttributes of = {};

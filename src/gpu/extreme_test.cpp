@@ -90,18 +90,18 @@ TEST(gpu_extreme, the_last_row_of_all_logits_has_its_statistics_gradient_and_dra
   const SamplerRun run{5, 6};
   std::vector<SamplerState> state(kRows, {1, 2, 3, 0});
   std::vector<DeviceSampledToken> sampled(kRows);
-  SampleToken draw{.rows = kRows, .vocab = kVocab, .stride = kVocab, .tiles = tiles, .inverse_temperature = 1.25f};
-  draw.run = &run, draw.logits = logits.at(0), draw.of_tile = of_tile.at(0), draw.of_tile_greedy = nullptr;
-  draw.state = state.data(), draw.sampled = sampled.data(), draw.token = nullptr, draw.position = nullptr;
-  SampleToken one = draw;
+  SampleToken several{.rows = kRows, .vocab = kVocab, .stride = kVocab, .tiles = tiles, .inverse_temperature = 1.25f};
+  several.run = &run, several.logits = logits.at(0), several.of_tile = of_tile.at(0), several.of_tile_greedy = nullptr;
+  several.state = state.data(), several.sampled = sampled.data(), several.token = nullptr, several.position = nullptr;
+  SampleToken one = several;
   DeviceSampledToken alone{};
   one.logits = row.data(), one.of_tile = want.data(), one.sampled = &alone;
-  run_block(SampleTokenRows{draw}, last);
+  run_block(SampleTokenRows{several}, last);
   run_block(SampleTokenRows{one}, 0);
   EXPECT_EQ(std::memcmp(&sampled[last], &alone, sizeof(alone)), 0);
   EXPECT_GE(alone.token, 0);
-  draw.top_p = one.top_p = 0.7;
-  run_block(TruncatedSampleRows{draw}, last);
+  several.top_p = one.top_p = 0.7;
+  run_block(TruncatedSampleRows{several}, last);
   run_block(TruncatedSampleRows{one}, 0);
   EXPECT_EQ(std::memcmp(&sampled[last], &alone, sizeof(alone)), 0);
   EXPECT_LT(alone.whole_logprob, alone.logprob);
@@ -123,7 +123,7 @@ TEST(gpu_extreme, the_last_elements_of_more_than_2_to_the_32_are_updated) {
   constexpr int64_t n = (int64_t{1} << 32) + 2051;
   Vast<float> p(n), g(n), m(n), v(n);
   if (!p || !g || !m || !v) GTEST_SKIP() << "no address space for " << n << " elements";
-  int32_t spoilt = 0;
+  int32_t nonfinite = 0;
   *g.at(n - 1) = *g.at(n - 2051) = 0.5f;
   const AdamW a{.n = n,
                 .clip = 1,
@@ -137,7 +137,7 @@ TEST(gpu_extreme, the_last_elements_of_more_than_2_to_the_32_are_updated) {
                 .g = g.at(0),
                 .m = m.at(0),
                 .v = v.at(0),
-                .spoilt = &spoilt};
+                .nonfinite = &nonfinite};
   const int64_t blocks = AdamWElements{a}.grid().x;
   for (int64_t x = blocks - 3; x < blocks; ++x) run_block(AdamWElements{a}, x);
   EXPECT_EQ(*p.at(n - 1), *p.at(n - 2051));

@@ -1,10 +1,10 @@
 // The table of GPU kernels (rows.h, lm_head.h, attention.h, update.h). `device` is compiled by nvcc and runs on a CUDA
 // stream; tests have another that emulates the same thread blocks and lanes on the CPU (tests/support/gpu_emulation.h).
-// Pointers lie where the table runs. Rows that are read or written by eights begin at multiples of 16 bytes: widths
-// are multiples of 8 unless it is said that they need not be.
+// Pointers are of the table's memory. Rows that are read or written by eights begin at multiples of 16 bytes: widths
+// are multiples of 8 unless stated otherwise.
 // Legend: R rows (tokens), D width, F MLP width, H query heads, K key/value heads, G = H / K, d head width, N = (H + 2
-// K) d, V vocabulary. bf16 is what is kept; all arithmetic is f32, sums of whole rows of logits are double. Results
-// depend on the numbers alone: every sum has a fixed order, there are no atomics. Threads: any; calls are queued on the
+// K) d, V vocabulary. Tensors are bf16; all arithmetic is f32, sums of whole rows of logits are double. Results depend
+// on the numbers alone: every sum has a fixed order, there are no atomics. Threads: any; calls are queued on the
 // stream. Throws Error(ErrorKind::device) if a launch is refused.
 #pragma once
 
@@ -52,9 +52,9 @@ struct NormBackward {
 constexpr int64_t kRowsOfPart = 16;
 inline int64_t norm_parts(int64_t rows) { return (rows + kRowsOfPart - 1) / kRowsOfPart; }
 
-// Where a sequence's keys and values of a layer lie. A block holds kBlockTokens tokens of one slot, for each
-// head [d / 8][kBlockTokens][8] of keys, then for each head [kBlockTokens][d] of values: a thread that has a key to
-// itself reads next to its neighbours.
+// A sequence's keys and values of a layer. A block holds kBlockTokens tokens of one slot, for each head [d /
+// 8][kBlockTokens][8] of keys, then for each head [kBlockTokens][d] of values: threads of consecutive keys read
+// consecutive addresses.
 constexpr int64_t kBlockTokens = 256;
 struct Cache {
   Bf16* layer;           // where the layer's blocks begin
@@ -115,7 +115,7 @@ struct AddParts {
   float* sum;                    // [D]; may be `before`
 };
 
-// --- LM head and draw (lm_head.h) -----------------------------------------------------------------------------------
+// --- LM head and sampling (lm_head.h) -------------------------------------------------------------------------------
 
 constexpr int64_t kHeadTile = 2048;  // columns of a tile of logits
 inline int64_t head_tiles(int64_t vocab) { return (vocab + kHeadTile - 1) / kHeadTile; }
@@ -129,7 +129,7 @@ struct TileStats {
 
 // The statistics of some neighbouring tiles of logits.
 struct HeadStatsOfTiles {
-  int64_t rows, columns;      // columns that lie here; any number
+  int64_t rows, columns;      // columns of this tile; any number
   int64_t stride;             // from row to row
   int64_t first_tile, tiles;  // of the first column here; of a whole row
   float inverse_temperature;
@@ -158,9 +158,9 @@ struct HeadGradient {
   float* logits;               // [R, columns], in and out
 };
 
-// What a draw needs to know of a row; key as base/rng.h's SampleKey.
+// What sampling needs of a row; key as base/rng.h's SampleKey.
 struct SamplerState {
-  uint32_t problem, response, sample;  // draw: index of the token in the response; counted on where the token is fed
+  uint32_t problem, response, sample;  // index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
 struct SamplerRun {  // of all rows; where the device reads it, so that a recorded step serves every seed and step
@@ -172,8 +172,8 @@ struct DeviceSampledToken {  // sampling/sampler.h's SampledToken
   float logprob, whole_logprob, entropy, confidence, logit;
 };
 // One token a row by the inverse of the cumulative distribution over columns in their order, or the first of the
-// largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and draw go
-// on. What top_k, top_p and min_p leave, and in which order it is drawn from, is sampling/sampler.h's.
+// largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and counter
+// advance. What top_k, top_p and min_p leave, and in which order it is sampled, is sampling/sampler.h's.
 struct SampleToken {
   int64_t rows, vocab, stride, tiles;
   float inverse_temperature;        // 1 for greedy rows
@@ -216,7 +216,7 @@ struct AdamW {
   int64_t n;
   float clip, keep, beta1, beta2, step_size, root_correction, eps;
   float *p, *g, *m, *v;
-  int32_t* spoilt;  // [1] set to 1 where a result is not finite, else left
+  int32_t* nonfinite;  // [1] set to 1 where a result is not finite, else left
 };
 // part[b] = the sum of squares of kSquaresChunk elements, in double.
 constexpr int64_t kSquaresChunk = 65536;
@@ -245,7 +245,7 @@ struct Table {
   void (*sum_of_squares)(Stream, const SumOfSquares&);
 };
 
-// It lies in libucas_cuda.so (model/tensor/cuda_library.h).
+// Of libucas_cuda.so (model/tensor/cuda_library.h).
 const Table& device();
 // Why the current device cannot run that table, in the runtime's words: no image for its architecture, a driver too old
 // for the embedded PTX. Empty: it can.

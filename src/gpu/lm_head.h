@@ -7,7 +7,7 @@
 
 namespace ucas::gpu {
 
-// Columns of a tile are a lane's in turn: neighbours read neighbours, whatever the row begins at.
+// Columns of a tile are a lane's in turn: consecutive lanes read consecutive columns, whatever the row begins at.
 constexpr int kHeadLanes = 256, kColumnsOfLane = static_cast<int>(kHeadTile) / kHeadLanes;
 struct LaneColumns {
   float v[kColumnsOfLane];
@@ -86,7 +86,7 @@ struct HeadTiles {
     });
   }
 
-  // The largest z; fmaxf drops a NaN, but it will spoil the sums.
+  // The largest z; fmaxf drops a NaN, but the sums are then NaN.
   template <bool kWhole>
   UCAS_ON_DEVICE float read(const float* logits, int n, int lane, Numbers& kept) const {
     UCAS_UNROLL
@@ -212,7 +212,7 @@ struct HeadGradientRows {
   }
 };
 
-// What both ways to draw share.
+// What both ways to sample share.
 struct SampleRow {
   const SampleToken& a;
   static constexpr int kThreads = kHeadLanes;
@@ -308,7 +308,7 @@ struct SampleRow {
         [](int x, int y) { return x < y ? x : y; });
   }
 
-  // kept: the share of the row's mass that was drawn from.
+  // kept: the share of the row's mass that was sampled from.
   UCAS_ON_DEVICE DeviceSampledToken sampled(int64_t column, float logit, float inverse_temperature,
                                             const kernels::RowStats& stats, double kept = 1) const {
     const kernels::TokenStats token = kernels::token_stats(stats, logit, inverse_temperature, a.vocab);

@@ -1,4 +1,4 @@
-// CPU emulation of the LM head's statistics, their gradient and the draw: against double, the CPU kernels and
+// CPU emulation of the LM head's statistics, their gradient and sampling: against double, the CPU kernels and
 // Sampler.
 #include <gtest/gtest.h>
 
@@ -255,7 +255,7 @@ TEST(gpu_lm_head, a_row_without_slopes_is_zero_even_where_its_logits_are_not_num
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(bytes[i], 0);
 }
 
-// --- draw ---------------------------------------------------------------------------------------------------------
+// --- sampling ------------------------------------------------------------------------------------------------------
 
 struct Drawing {
   std::vector<SamplerState> state;

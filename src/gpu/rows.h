@@ -1,6 +1,5 @@
-// Kernels of what is done to the rows of a block; arguments and equations: gpu/kernels.h.
-// All of them wait for memory: a lane takes 8 or 16 bytes beside its neighbour's, and asks for several such pieces
-// before it needs the first.
+// Kernels of the rows of a block; arguments and equations: gpu/kernels.h. All of them are bound by memory: consecutive
+// lanes take consecutive groups of 8 or 16 bytes, and load several before they need the first.
 #pragma once
 
 #include "gpu/kernels.h"
@@ -589,7 +588,7 @@ struct AddPartsColumns {
     thread_block.each([&](int lane) {
       if (column_of(lane) < a.width) sums[lane] = of_lane<Sum>(part + column_of(lane), lane / kAcross);
     });
-    thread_block.each([&](int lane) {  // the first kLeft groups add up those that lie kLeft apart
+    thread_block.each([&](int lane) {  // the first kLeft groups add up those that are kLeft apart
       if (lane >= kLeft * kAcross || column_of(lane) >= a.width) return;
       Sum sum = sums[lane];
       for (int group = kLeft; group < kGroups; group += kLeft) add_to(sum, sums[group * kAcross + lane]);

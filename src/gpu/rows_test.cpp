@@ -91,7 +91,7 @@ std::vector<Bf16> random_narrow(int64_t n, uint64_t stream, double scale = 1) {
   return narrowed(random_floats(n, stream, scale));
 }
 
-// All written, nothing beside it, and each number near.
+// All written, nothing next to it, and each number near.
 template <class T, class Want>
 void expect_near(const Output<T>& got, const std::vector<Want>& want, double relative, double absolute,
                  const std::string& what) {

@@ -88,7 +88,7 @@ UCAS_ON_DEVICE Bf16 narrow(float x) {
   return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-// A rounded product, which nvcc may not join with an addition: what is decided by its bits is decided alike everywhere.
+// A rounded product, which nvcc may not contract to an FMA: decisions by its bits are the same everywhere.
 UCAS_ON_DEVICE float product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);
@@ -97,7 +97,7 @@ UCAS_ON_DEVICE float product(float a, float b) {
 #endif
 }
 
-// Neighbours that are read and written at once: 16 bytes, 8 bytes.
+// Consecutive values that are read and written at once: 16 bytes, 8 bytes.
 struct alignas(16) Bf16x8 {
   Bf16 v[8];
 };
@@ -267,7 +267,7 @@ bool launches_early();                              // launch_early() of kernels
 
 inline constexpr int kMostDevices = 64;
 
-// What the runtime is told once of each kernel and device: true where the kernel waits for the one before it, by
+// What the runtime is configured with once for each kernel and device: true if the kernel waits for its predecessor, by
 // itself.
 template <class Kernel>
 bool prepare_on(int device) {
@@ -283,7 +283,7 @@ bool prepare_on(int device) {
 template <class Kernel>
 bool waits_by_itself() {
   enum : signed char { unknown, no, yes };
-  static std::atomic<signed char> known[kMostDevices] = {};  // by device; twice at once gives the same
+  static std::atomic<signed char> known[kMostDevices] = {};  // by device; a race gives the same
   int device = 0;
   check_launch(Kernel::kName, cudaGetDevice(&device));
   if (device >= kMostDevices) return prepare_on<Kernel>(device);

@@ -1,11 +1,11 @@
-// The draw with top_k, top_p and min_p, one row a thread block; arguments: gpu/kernels.h, meaning: sampling/sampler.h.
+// Sampling with top_k, top_p and min_p, one row a thread block; arguments: gpu/kernels.h, meaning: sampling/sampler.h.
 // Nothing is sorted and nothing is atomic. Probabilities are positive floats, so their bits are ordered as they are. A
 // cut (the k-th largest, the one with which a mass is reached) is found by the bits from the top, four a pass: every
 // lane counts its columns into 16 bins of its own, counts and masses, and the bins are added up in a fixed order. The
-// sampler draws from its candidates in this order: those of higher buckets (the upper 11 bits) by id, then those of the
-// bucket that the cut falls into from the most probable on, equal ones by id. So does this: by id it is the search of
-// an untruncated draw (SampleRow), in order of probability it is one more cut, at the drawn mass.
-// A pass reads only tiles whose largest logit can be at or above the bins: of a peaked row few.
+// sampler samples from its candidates in this order: those of higher buckets (the upper 11 bits) by id, then those of
+// the bucket that the cut falls into from the most probable on, equal ones by id. So does this: by id it is the search
+// of an untruncated sample (SampleRow), in order of probability it is one more cut, at the sampled mass. A pass reads
+// only tiles whose largest logit can be at or above the bins: of a peaked row few.
 #pragma once
 
 #include "gpu/kernels.h"
@@ -37,7 +37,7 @@ struct TruncatedSampleRows {
     }
     if (!greedy) {
       cut(thread_block, r);
-      draw(thread_block, r, of.uniform_of(row));
+      sample(thread_block, r, of.uniform_of(row));
     }
     if (greedy || r.found->column < 0) take_first_of_largest(thread_block, r);
     thread_block.each([&](int lane) {
@@ -68,8 +68,8 @@ struct TruncatedSampleRows {
     float lse;
     double total;  // mass of the row
     Cut at, bucket;
-    // What is kept: keys above `least` and the first `ties` of those that are equal to it; of them those from `by_id`
-    // on are drawn by id, the others by probability.
+    // Kept: keys above `least` and the first `ties` of those equal to it; of them those from `by_id` on are sampled by
+    // id, the others by probability.
     uint32_t least, by_id;
     int64_t ties;
     double kept, kept_by_id;
@@ -86,7 +86,7 @@ struct TruncatedSampleRows {
     int64_t* part_count;
     uint16_t* bin_count;  // [kBins, kThreads]: a lane has a 256th of the vocabulary
   };
-  enum class Until { count, mass, drawn };
+  enum class Until { count, mass, sampled };
 
   template <class ThreadBlock>
   UCAS_ON_DEVICE Row row_of(ThreadBlock& thread_block, int64_t row, bool greedy) const {
@@ -319,10 +319,10 @@ struct TruncatedSampleRows {
     });
   }
 
-  // --- draw
+  // --- sample
 
   template <class ThreadBlock>
-  UCAS_ON_DEVICE void draw(ThreadBlock& thread_block, const Row& r, double uniform) const {
+  UCAS_ON_DEVICE void sample(ThreadBlock& thread_block, const Row& r, double uniform) const {
     const double target = uniform * r.found->kept;
     if (r.found->kept_by_id > target) {
       const uint32_t low = r.found->by_id;
@@ -334,7 +334,7 @@ struct TruncatedSampleRows {
       Found& f = *r.found;
       if (lane == 0) f.at = of_all ? Cut{0, 0, 0, 0, 0, false} : f.bucket;
     });
-    descend(thread_block, r, of_all ? kTop : kBucket, Until::drawn, target);
+    descend(thread_block, r, of_all ? kTop : kBucket, Until::sampled, target);
     const Found& f = *r.found;
     const uint32_t key = f.at.prefix;
     const int64_t most = key == f.least ? f.ties : f.at.count;

@@ -1,4 +1,4 @@
-// CPU emulation of the draw with top_k, top_p and min_p, against the CPU's Sampler: the same token for the same
+// CPU emulation of sampling with top_k, top_p and min_p, against the CPU's Sampler: the same token for the same
 // uniform, ties included, and the same log-probs.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr uint64_t kSeed = 29;
 constexpr uint32_t kStep = 4;
 constexpr SamplerRun kRun{kSeed, kStep};
 
-struct Drawn {
+struct Sampled {
   std::vector<DeviceSampledToken> sampled;
   std::vector<int32_t> token, position;
   std::vector<SamplerState> state;
@@ -37,8 +37,8 @@ double uniform_of(int64_t row) {
 }
 
 // Rows of equal length with numbers between them that may not be read.
-Drawn draw(const std::vector<std::vector<float>>& rows, const SamplingConfig& config,
-           const std::vector<int64_t>& greedy = {}) {
+Sampled sample(const std::vector<std::vector<float>>& rows, const SamplingConfig& config,
+               const std::vector<int64_t>& greedy = {}) {
   const auto R = static_cast<int64_t>(rows.size()), V = static_cast<int64_t>(rows[0].size()), stride = V + 3;
   std::vector<float> logits(R * stride, std::numeric_limits<float>::quiet_NaN());
   for (int64_t r = 0; r < R; ++r) std::ranges::copy(rows[r], logits.begin() + r * stride);
@@ -53,9 +53,9 @@ Drawn draw(const std::vector<std::vector<float>>& rows, const SamplingConfig& co
   stats.inverse_temperature = 1;
   stats.of_tile = at_one.data();
   host().head_stats_of_tiles(nullptr, stats);
-  Drawn drawn{std::vector<DeviceSampledToken>(R), std::vector<int32_t>(R, 4711), std::vector<int32_t>(R, 100), {}};
-  for (int64_t r = 0; r < R; ++r) drawn.state.push_back(key_of(r));
-  for (int64_t r : greedy) drawn.state[r].greedy = 1;
+  Sampled got{std::vector<DeviceSampledToken>(R), std::vector<int32_t>(R, 4711), std::vector<int32_t>(R, 100), {}};
+  for (int64_t r = 0; r < R; ++r) got.state.push_back(key_of(r));
+  for (int64_t r : greedy) got.state[r].greedy = 1;
   host().sample(nullptr, {.rows = R,
                           .vocab = V,
                           .stride = stride,
@@ -65,14 +65,14 @@ Drawn draw(const std::vector<std::vector<float>>& rows, const SamplingConfig& co
                           .logits = logits.data(),
                           .of_tile = at_temperature.data(),
                           .of_tile_greedy = greedy.empty() ? nullptr : at_one.data(),
-                          .state = drawn.state.data(),
-                          .sampled = drawn.sampled.data(),
-                          .token = drawn.token.data(),
-                          .position = drawn.position.data(),
+                          .state = got.state.data(),
+                          .sampled = got.sampled.data(),
+                          .token = got.token.data(),
+                          .position = got.position.data(),
                           .top_k = config.top_k,
                           .top_p = config.top_p,
                           .min_p = config.min_p});
-  return drawn;
+  return got;
 }
 
 std::string text_of(const SamplingConfig& c) {
@@ -89,15 +89,15 @@ void expect_near(const DeviceSampledToken& got, const SampledToken& want, const 
 
 // How many draws are another token than the sampler's.
 int64_t others(const std::vector<std::vector<float>>& rows, const SamplingConfig& config, const std::string& what) {
-  const Drawn drawn = draw(rows, config);
+  const Sampled got = sample(rows, config);
   Sampler sampler(config);
   int64_t count = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
     const SampledToken want = sampler.sample(rows[r], uniform_of(static_cast<int64_t>(r)));
-    if (drawn.sampled[r].token != want.token) {
+    if (got.sampled[r].token != want.token) {
       ++count;
     } else {
-      expect_near(drawn.sampled[r], want, str(what, " ", text_of(config), " row ", r));
+      expect_near(got.sampled[r], want, str(what, " ", text_of(config), " row ", r));
     }
   }
   return count;
@@ -209,9 +209,9 @@ TEST(gpu_truncated_sample, what_is_cut_is_never_drawn_and_the_rest_as_often_as_i
   for (size_t i = 0; i < columns.size(); ++i) row[columns[i]] = 4 + std::log(static_cast<float>(i + 1));
   row[700] = row[3];
   const std::vector<std::vector<float>> rows(2000, row);
-  const Drawn drawn = draw(rows, {.top_k = 5});
+  const Sampled got = sample(rows, {.top_k = 5});
   std::vector<int64_t> count(5000);
-  for (const DeviceSampledToken& t : drawn.sampled) ++count[t.token];
+  for (const DeviceSampledToken& t : got.sampled) ++count[t.token];
   const double sum = 2 + 3 + 4 + 5 + 5;  // of 4,999 the mass is 1: not among the five
   const std::vector<double> mass = {0, 2, 3, 4, 5};
   int64_t found = count[700];
@@ -221,7 +221,7 @@ TEST(gpu_truncated_sample, what_is_cut_is_never_drawn_and_the_rest_as_often_as_i
     found += count[columns[i]];
   }
   EXPECT_EQ(found, 2000);
-  for (const DeviceSampledToken& t : drawn.sampled) {
+  for (const DeviceSampledToken& t : got.sampled) {
     if (t.token != 3) continue;
     EXPECT_NEAR(t.logprob, std::log(5 / sum), 1e-5);
   }
@@ -235,20 +235,20 @@ TEST(gpu_truncated_sample, greedy_rows_and_rows_that_are_not_finite_are_as_witho
   rows[5][7] = rows[5][2999] = rows[5][2100] = 80;
   rows[6][9] = -kInfinity;
   const SamplingConfig config{.temperature = 0.6, .top_p = 0.9, .top_k = 12};
-  const Drawn drawn = draw(rows, config, {4, 5, 6});
+  const Sampled got = sample(rows, config, {4, 5, 6});
   for (int64_t r : {1, 2, 3, 6}) {
-    EXPECT_EQ(drawn.sampled[r].token, -1) << r;
-    EXPECT_EQ(drawn.token[r], 4711) << r;
+    EXPECT_EQ(got.sampled[r].token, -1) << r;
+    EXPECT_EQ(got.token[r], 4711) << r;
   }
-  EXPECT_EQ(drawn.sampled[5].token, 7);
+  EXPECT_EQ(got.sampled[5].token, 7);
   const SampledToken want = Sampler({.temperature = 0}).sample(rows[4], 0);
-  EXPECT_EQ(drawn.sampled[4].token, want.token);
-  expect_near(drawn.sampled[4], want, "greedy");
-  EXPECT_EQ(drawn.sampled[4].logprob, drawn.sampled[4].whole_logprob);
+  EXPECT_EQ(got.sampled[4].token, want.token);
+  expect_near(got.sampled[4], want, "greedy");
+  EXPECT_EQ(got.sampled[4].logprob, got.sampled[4].whole_logprob);
   for (int64_t r = 0; r < 8; ++r) {
-    EXPECT_EQ(drawn.position[r], 101);
-    EXPECT_EQ(drawn.state[r].sample, 18u);
-    EXPECT_EQ(drawn.token[r], drawn.sampled[r].token >= 0 ? drawn.sampled[r].token : 4711);
+    EXPECT_EQ(got.position[r], 101);
+    EXPECT_EQ(got.state[r].sample, 18u);
+    EXPECT_EQ(got.token[r], got.sampled[r].token >= 0 ? got.sampled[r].token : 4711);
   }
 }
 
@@ -257,7 +257,7 @@ TEST(gpu_truncated_sample, a_draw_knows_nothing_of_other_rows) {
   std::vector<std::vector<float>> among = many;
   among[0] = rows[0];
   const SamplingConfig config{.temperature = 0.9, .top_p = 0.8, .min_p = 0.001};
-  const Drawn alone = draw(rows, config), together = draw(among, config);
+  const Sampled alone = sample(rows, config), together = sample(among, config);
   EXPECT_EQ(alone.sampled[0].token, together.sampled[0].token);
   EXPECT_EQ(alone.sampled[0].logprob, together.sampled[0].logprob);
 }

@@ -36,7 +36,7 @@ struct AdamWElements {
       } else {
         for (int64_t i = at; i < a.n; ++i) fine = update_one(i) && fine;
       }
-      if (!fine) *a.spoilt = 1;  // every lane that writes, writes this
+      if (!fine) *a.nonfinite = 1;  // every lane that writes, writes this
     });
   }
 

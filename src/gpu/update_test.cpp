@@ -31,7 +31,7 @@ std::vector<float> random_floats(int64_t n, uint64_t stream, double scale = 1) {
 
 struct Moments {
   std::vector<float> p, g, m, v;
-  int32_t spoilt = 0;
+  int32_t nonfinite = 0;
 
   explicit Moments(int64_t n)
       : p(random_floats(n, 1)),
@@ -53,7 +53,7 @@ struct Moments {
                            .g = g.data(),
                            .m = m.data(),
                            .v = v.data(),
-                           .spoilt = &spoilt});
+                           .nonfinite = &nonfinite});
   }
 };
 
@@ -67,7 +67,7 @@ TEST(gpu_update, adamw_is_its_equations_for_any_number_of_elements) {
     const Moments before(n);
     Moments after(n);
     after.update(n);
-    EXPECT_EQ(after.spoilt, 0);
+    EXPECT_EQ(after.nonfinite, 0);
     for (int64_t i = 0; i < n; ++i) {
       const std::string what = str("n ", n, " at ", i);
       const double g = kClip * before.g[i];
@@ -101,21 +101,21 @@ TEST(gpu_update, adamw_tells_what_is_not_finite) {
         Moments moments(n);
         (moments.*where)[place] = bad;
         moments.update(n);
-        EXPECT_EQ(moments.spoilt, 1) << place << " " << bad;
+        EXPECT_EQ(moments.nonfinite, 1) << place << " " << bad;
         EXPECT_EQ(moments.g[place], 0);
         for (int64_t i = 0; i < n; ++i) EXPECT_TRUE(i == place || std::isfinite(moments.p[i])) << i;
       }
   Moments negative(n);
   negative.v[700] = -1;
   negative.update(n);
-  EXPECT_EQ(negative.spoilt, 1);
+  EXPECT_EQ(negative.nonfinite, 1);
 }
 
 TEST(gpu_update, adamw_leaves_an_earlier_finding) {
   Moments moments(5);
-  moments.spoilt = 1;
+  moments.nonfinite = 1;
   moments.update(5);
-  EXPECT_EQ(moments.spoilt, 1);
+  EXPECT_EQ(moments.nonfinite, 1);
 }
 
 TEST(gpu_update, sums_of_squares_are_those_of_chunks) {

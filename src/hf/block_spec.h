@@ -29,7 +29,7 @@ struct BlockSpec {
 
 // What a block has, in the order of its parameters; a norm or bias that a family lacks is passed over.
 enum class BlockPart {
-  attention_in,  // norms are called by the half they stand at
+  attention_in,  // norms are called by the half they belong to
   query,
   key,
   value,

@@ -13,7 +13,7 @@
 namespace ucas {
 
 // The JSON of a checkpoint's settings. What is no JSON is Error(ErrorKind::config), but bytes that are not UTF-8 (utf8)
-// and a key that stands twice (dup_key).
+// and a duplicate key (dup_key).
 Json read_config_json(const std::string& path, int64_t limit);
 
 class ConfigReader : public JsonObject {

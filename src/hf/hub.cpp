@@ -119,7 +119,7 @@ std::vector<std::string> files_of_data(const std::string& text) {
   if (!good) {
     throw Error(ErrorKind::usage, str(printable(text, 400),
                                       ": expected hf://ORG/SET/FILE or hf://ORG/SET@REVISION/FILE, where * in FILE "
-                                      "stands for any part of a name, such as hf://openai/gsm8k/main/test-*"));
+                                      "matches any part of a name, such as hf://openai/gsm8k/main/test-*"));
   }
   const HubName hub{true, part.str(1), part.str(2)};
   const std::string snapshot = find_snapshot(hub), folder = part.str(3), pattern = part.str(4);

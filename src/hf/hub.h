@@ -7,7 +7,7 @@
 //
 //   rg:TASK,size=N,seed=S                   problems of reasoning-gym
 //
-// A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
+// A file or directory of that name wins over a model of the hub. The cache's folder: HF_HUB_CACHE, HF_HOME,
 // XDG_CACHE_HOME, each with ~.
 // Errors: path (not in the cache, no such revision or file, a link out of the cache), truncated (a download
 // that did not end), lfs_pointer, usage.

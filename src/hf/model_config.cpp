@@ -103,8 +103,7 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
     config.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
   // Of SmolLM3 transformers does not read it.
   if (!family.block.unrotated_layers && config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
-    config.refuse(ErrorKind::unsupported, "pretraining_tp",
-                  "products in slices are not supported; 1 is the same model");
+    config.refuse(ErrorKind::unsupported, "pretraining_tp", "sliced GEMMs are not supported; 1 is the same model");
   if (config.truth_or("use_mrope", false))
     config.refuse(ErrorKind::unsupported, "use_mrope", "positions in several dimensions are of multimodal models");
   if (family.block.qkv_bias) return;  // has the key in no version

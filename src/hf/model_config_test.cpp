@@ -193,7 +193,7 @@ TEST_F(Config, windows_and_rotations_are_written_as_they_were_read) {
       scaling.erase("rope_theta");
       EXPECT_EQ(written["rope_scaling"], scaling) << "both spellings";
     }
-  // A model without what the file beside it has.
+  // A model without what the file next to it has.
   std::string out = directory_ + "/plain";
   std::filesystem::create_directories(out);
   ModelConfig plain = read(good());

@@ -108,7 +108,7 @@ StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& d
   for (StoredTensor& t : list) {
     const std::string name = t.name;
     if (!stored.emplace(name, std::move(t)).second)
-      throw Error(ErrorKind::dup_key, str(directory, ": tensor ", printable(name), " stands in two files"));
+      throw Error(ErrorKind::dup_key, str(directory, ": tensor ", printable(name), " is in two files"));
   }
   return stored;
 }

@@ -1,4 +1,4 @@
-// The leaf tensors that a config.json asks for, and whether a checkpoint's files hold them, before anything is
+// The parameters that a config.json asks for, and whether a checkpoint's files hold them, before anything is
 // allocated. Legend of shapes: model/backend/block.h.
 #pragma once
 
@@ -53,7 +53,7 @@ void visit_block(const ModelConfig& c, Visit visit) {
 
 inline std::string layer_prefix(int64_t layer) { return "model.layers." + std::to_string(layer) + "."; }
 
-// A leaf tensor of a checkpoint, [columns] or [rows, columns].
+// A parameter of a checkpoint, [columns] or [rows, columns].
 struct ParameterShape {
   std::string module, kind;       // "model.layers.0.mlp.up_proj", ".weight"
   int64_t rows = 0, columns = 0;  // rows 0: a vector
@@ -73,7 +73,7 @@ std::vector<StoredTensor> text_tensors(std::vector<StoredTensor> list, const Mod
 using StoredByName = std::map<std::string, StoredTensor>;
 StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& directory);
 // Takes off what torch.compile, data parallelism or a model of several modalities has put before the name of every
-// tensor; lm_head lies beside a model.language_model.
+// tensor; lm_head is next to a model.language_model.
 void unwrap(std::vector<StoredTensor>& tensors);
 
 // Errors: config, where config.json contradicts the tensors (number of layers, a shape), naming both values;

@@ -26,7 +26,7 @@ bool is_given(const ConfigReader& config, const char* key) {
   return value != nullptr && !(value->is_structured() && value->empty());
 }
 
-// Some ways to begin take the adapter's first product off the base, which then is none that lies on disk.
+// Some initialisations subtract the adapter's first product from the base, which then differs from that on disk.
 void require_unchanged_base(const ConfigReader& config) {
   const Json* value = config.find("init_lora_weights");
   if (value == nullptr || !value->is_string()) return;

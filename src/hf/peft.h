@@ -1,4 +1,4 @@
-// A low-rank adapter on disk, in the files of the PEFT library: adapter_config.json beside adapter_model.safetensors.
+// A low-rank adapter on disk, in the files of the PEFT library: adapter_config.json next to adapter_model.safetensors.
 // Only what ucas runs is read; the rest (other kinds of adapters, biases, starts that change the base) is refused by
 // name. Dropout belongs to the training that made the adapter: nothing here has any.
 #pragma once
@@ -36,7 +36,7 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
 
 bool is_adapter(const std::string& directory);
-// The directory of the frozen weights: the one that adapter_config.json names, as it stands or beside it; of a
+// The directory of the frozen weights: the one that adapter_config.json names, as it is or next to it; of a
 // checkpoint without an adapter the directory itself. Error(ErrorKind::path) if it is not there.
 std::string base_directory(const std::string& directory);
 // The directory itself if it holds `file`, else its base.

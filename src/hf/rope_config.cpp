@@ -113,7 +113,7 @@ void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_
                 str(config.place(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
 }
 
-// Where the angles of one kind of layer stand: the key of their base at the file's top, and objects of both spellings.
+// The keys of one kind of layer's angles: the key of their base at the file's top, and objects of both spellings.
 struct RopeKeys {
   const char* theta;
   double usual_theta;

@@ -29,7 +29,7 @@ struct StoredTensor {
 
 // The tensors of one file, sorted by offset; its header checked completely.
 std::vector<StoredTensor> read_safetensors_header(const std::string& path);
-// Those of all shards that an index names, which lie beside it.
+// Those of all shards that an index names, which are next to it.
 std::vector<StoredTensor> read_sharded_headers(const std::string& index);
 // The tensors of a checkpoint directory, sorted by name; of an adapter's directory the adapter's.
 std::vector<StoredTensor> list_weights(const std::string& directory);

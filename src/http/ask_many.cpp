@@ -190,7 +190,7 @@ void AskMany::stop() {
 void AskMany::end() {
   stop();
   for (auto& worker : workers_) {
-    // One that was between two requests when it was told begins none; one that just began is told again.
+    // One between two requests when stopped begins none; one that just began is stopped again.
     while (worker->since > 0) {
       worker->stop();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -1,7 +1,7 @@
 // Many requests to servers that fail now and then: a bounded number in flight, each tried again, later and later, until
 // it has been answered whole, refused, or no try is left; where there are several servers, each try at the next one.
 // What the requests say and what an answer is decides the caller.
-// A key is taken from UCAS_API_KEY, else OPENAI_API_KEY; it stands in no message, log or file.
+// A key is taken from UCAS_API_KEY, else OPENAI_API_KEY; it is in no message, log or file.
 // Threads: one caller; it has a thread of its own for each request in flight.
 #pragma once
 
@@ -31,7 +31,7 @@ std::optional<Json> json_of(const std::string& body);
 std::string words_of(const HttpReply& reply, const std::string& key);
 bool tried_again(int status);  // whether another try may end otherwise
 // One request, up to `retries` times again while another try may end otherwise, each time after twice the wait, at most
-// 20 seconds; the last reply. After `patience` seconds none is tried again. `failed` hears of each that is.
+// 20 seconds; the last reply. After `patience` seconds none is tried again. `failed` is called for each that is.
 HttpReply ask_patiently(int64_t retries, double first_wait, double patience, const std::function<HttpReply()>& once,
                         const std::function<void(const HttpReply&)>& failed = nullptr);
 
@@ -71,7 +71,7 @@ class AskMany {
     }
     std::vector<std::unique_ptr<HttpClient>> clients;
     std::thread thread;
-    std::atomic<double> since{0};  // when its request began; 0: none is under way
+    std::atomic<double> since{0};  // when its request began; 0: none is active
   };
   struct Ended {
     size_t item;

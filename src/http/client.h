@@ -41,7 +41,7 @@ class HttpClient {
   // `path` is appended to the server's own. A reply of more than 64 MiB fails, and a head of more than about 1 MiB.
   HttpReply get(const std::string& path, const HttpHeaders& headers = {});
   HttpReply post(const std::string& path, const std::string& json, const HttpHeaders& headers = {});
-  // Ends the request under way, which then fails; the next one begins afresh.
+  // Ends the active request, which then fails; the next one begins afresh.
   void stop();
 
  private:

@@ -42,7 +42,7 @@ class HttpServer {
   // The port, also where 0 asks for a free one. Error(ErrorKind::server) where the address is taken or not this
   // machine's.
   int64_t bind(const std::string& host, int64_t port);
-  void run();   // until stop(), and until every reply under way has ended
+  void run();   // until stop(), and until every active reply has ended
   void stop();  // from any thread, after run() was called in another
 
  private:

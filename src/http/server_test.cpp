@@ -71,20 +71,20 @@ TEST(http_server, a_body_comes_in_pieces_until_the_last_one) {
 TEST(http_server, who_is_refused_by_the_headers_reaches_no_handler) {
   std::atomic<int> reached{0};
   const Served server([&](HttpServer& s) {
-    s.post("/paid", [&](std::string&, const HttpHeaders&) {
+    s.post("/closed", [&](std::string&, const HttpHeaders&) {
       ++reached;
       return HttpAnswer{};
     });
     s.first([](const std::string& path, const HttpHeaders& headers) -> std::optional<HttpAnswer> {
       const auto key = headers.find("authorization");
-      if (path != "/paid" || (key != headers.end() && key->second == "Bearer k")) return std::nullopt;
+      if (path != "/closed" || (key != headers.end() && key->second == "Bearer k")) return std::nullopt;
       return HttpAnswer{.status = 401};
     });
   });
-  EXPECT_EQ(post(server, "/paid", "{}").status, 401);
-  EXPECT_EQ(post(server, "/paid", "{}", {{"Content-Encoding", "gzip"}}).status, 415);
+  EXPECT_EQ(post(server, "/closed", "{}").status, 401);
+  EXPECT_EQ(post(server, "/closed", "{}", {{"Content-Encoding", "gzip"}}).status, 415);
   EXPECT_EQ(reached, 0);
-  EXPECT_EQ(post(server, "/paid", std::string(1 << 20, 'x'), headers_with("k")).status, 200);
+  EXPECT_EQ(post(server, "/closed", std::string(1 << 20, 'x'), headers_with("k")).status, 200);
   EXPECT_EQ(reached, 1);
 }
 

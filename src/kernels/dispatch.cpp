@@ -103,8 +103,8 @@ Bf16Gemm choose_bf16(const char* forced, const Table& table) {
   if (missing.empty() && asked.empty() && !multiplies_pairs_fast()) {
     missing = "this CPU's AVX512-bf16 is slower than its f32";
   }
-  if (!missing.empty()) return {false, str("bf16 products are f32 products of widened numbers: ", missing)};
-  return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kSmallM};
+  if (!missing.empty()) return {false, str("bf16 GEMMs run in f32: ", missing)};
+  return {true, "bf16 GEMMs by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kSmallM};
 }
 
 const Bf16Gemm& bf16_gemm() {

@@ -53,7 +53,7 @@ void pack(const float* from, int64_t stride, int64_t rows, int64_t count, float*
   }
 }
 
-// `count` rows of W from `first` on, columns [column, column + width): where they lie, or widened into `room`.
+// `count` rows of W from `first` on, columns [column, column + width): in place, or widened into `room`.
 struct Rows {
   const float* from;
   int64_t stride;

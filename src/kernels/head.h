@@ -25,7 +25,7 @@ struct HeadInput {
   float inverse_temperature;
 };
 
-// [R] each; lse is what the gradient needs, beside the entropy.
+// [R] each; lse is what the gradient needs, with the entropy.
 struct HeadOutput {
   float *logprob, *entropy, *confidence, *logit, *margin, *lse;
 };

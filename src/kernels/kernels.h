@@ -20,7 +20,7 @@ struct Bf16 {
 // in the same tile of 16. Where there is a window, a token sees its last `window` keys only, and no work is done for
 // the whole tiles before them. Keys come in tiles of 16 tokens, [tile][d][16], so that scores need no horizontal sums;
 // values in rows of `stride` numbers, a multiple of 16, zero beyond d. Keys after the last one may hold anything. E:
-// how keys and values are kept, float or Bf16. The first `shared` keys, whole tiles before the first token, may lie
+// how keys and values are kept, float or Bf16. The first `shared` keys, whole tiles before the first token, may be
 // elsewhere. A token's numbers depend neither on that nor on how many others come with it.
 template <class E>
 struct Attend {
@@ -104,7 +104,7 @@ struct SmallGemm {
 };
 constexpr int64_t kSmallM = 16;
 
-constexpr int64_t kSumInner = 256;  // of each chain at a time: with 64 chains beside each other they stay near
+constexpr int64_t kSumInner = 256;  // of each chain at a time: 64 such chains stay in the cache
 // Of P rows of I numbers by O rows of weights: whether it costs less to pack the rows than the weights.
 static inline bool packs_rows(int64_t P, int64_t I, int64_t O) { return O * I >= P * (I + O); }
 

@@ -280,7 +280,7 @@ struct Heads {
     k = random_floats(keys * d, 21, scale);
     v = random_floats(keys * d, 22);
     d_out = random_floats(group * d, 23);
-    key_tile.assign(static_cast<size_t>(tiles * 16 * d), kNan);  // beyond the last key anything may stand
+    key_tile.assign(static_cast<size_t>(tiles * 16 * d), kNan);  // beyond the last key anything may be
     value_tile = key_tile;
     key_row.assign(static_cast<size_t>(keys * stride), 0.0f);
     value_row = key_row;
@@ -503,11 +503,11 @@ TEST(kernels, a_few_rows_get_the_same_chains) {
 
 TEST(kernels, pairs_of_bf16_are_chained_as_the_numbers_that_they_are) {
   constexpr int64_t kStride = 50, kPairs = kStride / 2;
-  const std::vector<float> x = random_floats(kSmallM * kStride, 68), drawn = random_floats(40 * kStride, 69);
+  const std::vector<float> x = random_floats(kSmallM * kStride, 68), random = random_floats(40 * kStride, 69);
   for (const Table* table : supported()) {
-    std::vector<Bf16> w(drawn.size());
-    std::vector<float> wide(drawn.size());
-    table->narrow(drawn.data(), static_cast<int64_t>(w.size()), w.data());
+    std::vector<Bf16> w(random.size());
+    std::vector<float> wide(random.size());
+    table->narrow(random.data(), static_cast<int64_t>(w.size()), w.data());
     table->widen(w.data(), static_cast<int64_t>(w.size()), wide.data());
     for (int64_t outputs : {1, 16, 40})
       for (int64_t pairs : {1, 8, 16, 19, 25})

@@ -260,7 +260,7 @@ TEST(all_methods, a_nan_log_prob_or_advantage_of_a_token_makes_its_gradient_nan)
 }
 
 TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) {
-  int loud = 0;
+  int with_gradient = 0;
   for_each_method([&](const Method& method, const std::string& name) {
     Rng rng(9, 7);
     LossCase mini = testing::random_mini_batch(rng, 12);
@@ -274,15 +274,15 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
       LossMetrics metrics;
       Denominators total = denominators(objective, mini.input(), 12);
       objective_gradients(method, objective, mini.input(), total, out, metrics);
-      bool silent = true;
+      bool zero_gradient = true;
       for (auto values : out.numbers()) {
-        for (float v : values) silent = silent && v == 0;
+        for (float v : values) zero_gradient = zero_gradient && v == 0;
       }
-      EXPECT_TRUE(silent || method.needs().zero_advantages) << name;
-      loud += !silent;
+      EXPECT_TRUE(zero_gradient || method.needs().zero_advantages) << name;
+      with_gradient += !zero_gradient;
     }
   });
-  EXPECT_EQ(loud, 2);  // KL-Cov under both presets: its penalty looks at no advantage
+  EXPECT_EQ(with_gradient, 2);  // KL-Cov under both presets: its penalty looks at no advantage
 }
 
 using Outputs = std::vector<std::vector<float>>;  // loss, and its derivatives

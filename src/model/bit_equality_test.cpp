@@ -189,7 +189,7 @@ TEST_P(BitEquality, responses_that_read_one_prompt_in_the_cache_have_the_bits_of
   }
   // A place for a prompt is taken again once the last response of its group is released: a prompt whose first token
   // comes while the one before has its responses needs another.
-  const EngineRoom room{.slots = 3, .prompt_slots = 1, .length = 121, .own = 21 + 15, .prompts = 2, .prompt = 100};
+  const KvBudget room{.slots = 3, .prompt_slots = 1, .length = 121, .own = 21 + 15, .prompts = 2, .prompt = 100};
   for (int threads : {1, 2}) {
     Threads set(threads);
     for (const bool shares : {true, false}) {

@@ -67,17 +67,18 @@ Kept kept_masters(const Weights& shapes, const KeptMasters& keeps) {
   return kept;
 }
 
-const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& leaf) {
-  const auto found = std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(leaf); });
+const Bf16Copy* copy_of(const Weights& weights, const at::Tensor& master) {
+  const auto found =
+      std::ranges::find_if(weights.copies, [&](const auto& copy) { return copy.master.is_same(master); });
   return found == weights.copies.end() ? nullptr : &*found;
 }
 
 int64_t bytes_of(const Weights& weights, const Kept& kept) {
   int64_t bytes = 0;
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
-    const at::Tensor& leaf = weights.parameters[i].tensor;
-    const bool elsewhere = !kept.has(i) && copy_of(weights, leaf) != nullptr;
-    if (!elsewhere) bytes += static_cast<int64_t>(leaf.nbytes());
+    const at::Tensor& parameter = weights.parameters[i].tensor;
+    const bool elsewhere = !kept.has(i) && copy_of(weights, parameter) != nullptr;
+    if (!elsewhere) bytes += static_cast<int64_t>(parameter.nbytes());
   }
   for (const NamedTensor& p : weights.adapter) bytes += static_cast<int64_t>(p.tensor.nbytes());
   for (const Bf16Copy& copy : weights.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
@@ -96,7 +97,7 @@ void check_memory(const Weights& shapes, const Kept& kept, const ModelConfig& co
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const Matrix& matrix) {
-  const at::Tensor& embed = has_values(matrix.leaf) ? matrix.leaf : matrix.compute;
+  const at::Tensor& embed = has_values(matrix.parameter) ? matrix.parameter : matrix.compute;
   at::Tensor values = at::empty(embed.sizes(), at::kFloat);
   read_finite(head, values.data_ptr<float>());
   if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
@@ -115,12 +116,12 @@ void fill_from(const StoredTensor& stored, const at::Tensor& parameter) {
 
 // The i-th parameter; of one whose master other ranks keep its bf16 copy alone.
 void fill_from(const StoredTensor& stored, Weights& weights, size_t i, const Kept& kept) {
-  const at::Tensor& leaf = weights.parameters[i].tensor;
-  const Bf16Copy* copy = kept.some ? copy_of(weights, leaf) : nullptr;
-  if (copy == nullptr) return fill_from(stored, leaf);
+  const at::Tensor& parameter = weights.parameters[i].tensor;
+  const Bf16Copy* copy = kept.some ? copy_of(weights, parameter) : nullptr;
+  if (copy == nullptr) return fill_from(stored, parameter);
   if (kept.has(i)) {
-    allocate_values(leaf);
-    fill_from(stored, leaf);
+    allocate_values(parameter);
+    fill_from(stored, parameter);
     return copy->refresh();
   }
   fill_from(stored, copy->compute);
@@ -150,7 +151,7 @@ bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
   return config.tie_word_embeddings && is_saved_whole(lora, kEmbedding);
 }
 
-// An adapter's matrices, and what was trained whole beside them, over the base's values.
+// An adapter's matrices, and parameters trained whole with them, over the base's values.
 void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config, const Kept& kept,
                   const std::string& directory) {
   if (trains_tied_embedding(config, adapter.lora) && !adapter.ties) {
@@ -176,13 +177,13 @@ LoraConfig sorted(LoraConfig lora) {
   return lora;
 }
 
-// What a directory's own adapter leaves to be said.
+// Warnings of a directory's own adapter.
 ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
   ModelOptions options = asked;
   if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
     throw Error(ErrorKind::config, str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
                                        adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
-                                       ", which goes on as it is; leave lora.* out, or merge it first (ucas export)"));
+                                       ", which trains as it is; leave lora.* out, or merge it first (ucas export)"));
   }
   options.lora = adapter.lora;
   options.base = adapter.base;
@@ -203,7 +204,7 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
   if (adapter && adapter->dropout > 0 && options.trained != Trained::none) {
     ucas::warn(str(path_join(directory, kAdapterConfig), ": lora_dropout = ", adapter->dropout,
-                   " is ignored: ucas trains adapters without dropout, so this adapter goes on with 0"));
+                   " is ignored: ucas trains adapters without dropout, so this adapter trains with 0"));
   }
   const ModelConfig config = read_model_config(options.base);
   Kept kept;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 

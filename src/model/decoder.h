@@ -1,4 +1,4 @@
-// Decoding several responses side by side, where the model lies: each call gives the next tokens of all of them.
+// Batched decoding on the model's device: each call gives the next token of every lane.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "model/model.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 #include "sampling/sampler.h"
 
 namespace ucas {

@@ -1,4 +1,4 @@
-// What a machine can do at best, measured where a model lies.
+// Peak FLOPs and bandwidth of a model's device, as measured.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -48,7 +48,7 @@ void check_packed(const ModelConfig& config, const Packed& packed, bool may_shar
   for (int64_t s = 0; s < packed.sequences(); ++s) {
     const int64_t prefix = packed.prefix_of(s);
     UCAS_CHECK(prefix < 0 || (may_share && prefix < s && packed.prefix_of(prefix) < 0),
-               "a sequence goes on from an earlier whole one, where that is known");
+               "a sequence continues an earlier whole one, where that is known");
     for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
       UCAS_CHECK(packed.position[row] == packed.rows_before(s) + row - begin[s], "positions must be consecutive");
   }
@@ -93,7 +93,7 @@ std::vector<std::vector<at::Tensor>> Model::set_backward_hook(BackwardHook* watc
   std::vector<std::vector<at::Tensor>> layers;
   if (!forward_->backward_by_hand()) return layers;
   weights_->watch = watch;
-  for (const Layer& layer : weights_->layers) layers.push_back(trained_leaves(layer));
+  for (const Layer& layer : weights_->layers) layers.push_back(trained_parameters(layer));
   return layers;
 }
 
@@ -116,9 +116,9 @@ at::Tensor Model::hidden(const Packed& packed) {
   return hidden;
 }
 
-std::unique_ptr<KvCache> Model::make_cache(const EngineRoom& room) { return forward_->make_cache(room); }
+std::unique_ptr<KvCache> Model::make_cache(const KvBudget& room) { return forward_->make_cache(room); }
 std::unique_ptr<KvCache> Model::make_cache(int64_t slots, int64_t length, int64_t tokens) {
-  return make_cache(EngineRoom{.slots = slots, .length = length, .tokens = tokens});
+  return make_cache(KvBudget{.slots = slots, .length = length, .tokens = tokens});
 }
 
 at::Tensor Model::prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) {

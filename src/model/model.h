@@ -25,16 +25,16 @@ namespace ucas {
 
 class Decoder;
 class Forward;
-struct EngineRoom;
+struct KvBudget;
 struct Weights;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
-// A sequence may go on where an earlier one ends, which several then share: a row sees the tokens before it there, too.
+// A sequence may continue where an earlier one ends, which several then share: a row sees its tokens before, too.
 struct Packed {
   std::vector<int32_t> token;     // [R]
-  std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it goes on from
+  std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it continues
   std::vector<int64_t> begin;     // [sequences + 1] offsets into token
-  std::vector<int64_t> after;     // [sequences] the sequence it goes on from, which itself begins at 0, or -1
+  std::vector<int64_t> after;     // [sequences] the sequence it continues, which itself begins at 0, or -1
 
   // Lays one more sequence, `tokens` and then `more`, behind the others. Gives its number.
   int64_t append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}, int64_t goes_on_from = -1) {
@@ -82,7 +82,7 @@ class BackwardHook {
 };
 
 // Weights, what they are computed with, and where: a Forward and a Head, chosen when the model is made
-// (model/transformer.cpp). Checks what it is asked and counts it.
+// (model/transformer.cpp). Checks its arguments and counts the work.
 class Model {
  public:
   struct Parts {
@@ -101,17 +101,17 @@ class Model {
   const Weights& weights() const { return *weights_; }
   at::Device device() const;
 
-  // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds the
-  // gradients of parameters where they lie, in their .grad.
+  // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds to
+  // the parameters' .grad in place.
   at::Tensor hidden(const Packed& packed);
-  // Whether hidden() takes sequences that go on from others; nothing else does.
+  // Whether hidden() takes sequences that continue others; nothing else does.
   bool shares_prefixes() const;
   Head& head() { return *head_; }
-  // All it was asked to compute so far (hf/parameters.h).
+  // All that it has computed so far (hf/parameters.h).
   Work work() const;
-  // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
+  // The weights of a whole checkpoint, in a fixed order: f32 or (frozen in a bf16 model) bf16.
   std::vector<NamedTensor> parameters();
-  // The low-rank matrices beside them, f32, under PEFT's names; empty: none.
+  // The low-rank matrices of an adapter, f32, under PEFT's names; empty: none.
   std::vector<NamedTensor> adapter();
   // The same weights without the adapter, and nothing to train; shares them with this model.
   std::unique_ptr<Model> base();
@@ -119,7 +119,7 @@ class Model {
   std::unique_ptr<Model> merged();
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   std::vector<NamedTensor> trainable();
-  // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
+  // The trained parameters of each block, for whose backward `watch` is called from now on, last block first; null: for
   // none. Empty where the backward is autograd's, which calls no hook.
   std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* watch);
   // Of trained parameters, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values
@@ -130,12 +130,12 @@ class Model {
 
   // A cache with a slot for each response and, behind them, for each prompt that waits: those only prefill() fills, the
   // others only a copy of them, where the room says that prompts are shared.
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room);
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room);
   // tokens: how many all slots hold together at most; 0: each its full length. The CPU's caches are whole.
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0);
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots);
-  // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]
+  // One token for each of n slots: token[i] is at position[i] of slot[i]. [n, D]
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache);
   // Decodes and samples over this cache, which must live as long (model/decoder.h).
@@ -160,7 +160,7 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
                                   const ModelOptions& options = {});
 // What a saved model's own files hold: its parameters; of one with an adapter the adapter, under PEFT's names.
 std::vector<NamedTensor> stored_tensors(Model& model);
-std::string stored_dtype(Model& model);  // of those files: what the checkpoint came in; adapters are float32
+std::string stored_dtype(Model& model);  // of those files: the checkpoint's; adapters are float32
 // config.json, generation_config.json, model.safetensors (or shards above `shard_bytes`), and tokenizer files copied
 // from `like` if it is not ""; of a model with an adapter adapter_config.json and adapter_model.safetensors instead of
 // the weights, as PEFT writes them. Into a directory that exists; not atomic by itself (train/state/checkpoint is).

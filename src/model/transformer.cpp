@@ -58,15 +58,15 @@ bool wants_gradient(const Weights& weights) {
          (std::ranges::any_of(weights.parameters, trained) || std::ranges::any_of(weights.adapter, trained));
 }
 
-at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
-                          std::function<void(const at::Tensor& d_hidden)> backward) {
-  std::vector<at::Tensor> leaves;
+at::Tensor tied_to_parameters(const Weights& weights, const at::Tensor& hidden,
+                              std::function<void(const at::Tensor& d_hidden)> backward) {
+  std::vector<at::Tensor> parameters;
   for (const auto* list : {&weights.parameters, &weights.adapter}) {
-    for (const NamedTensor& p : *list) leaves.push_back(p.tensor);
+    for (const NamedTensor& p : *list) parameters.push_back(p.tensor);
   }
   return differentiable(
-      leaves, {hidden},
-      [count = leaves.size(), backward = std::move(backward)](const std::vector<at::Tensor>& gradients) {
+      parameters, {hidden},
+      [count = parameters.size(), backward = std::move(backward)](const std::vector<at::Tensor>& gradients) {
         backward(gradients[0]);
         return std::vector<at::Tensor>(count);  // it has added them itself
       })[0];

@@ -10,16 +10,16 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/weights.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
 // Whether passes read bf16 copies of matrices and add gradients by hand, as all back ends but ATen's do.
 bool computes_by_hand(const ModelConfig& config, at::Device device, const ModelOptions& options);
 
-// Makes what GEMMs read of the leaves first.
+// Makes what GEMMs read of the parameters first.
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
-// What is said where a CUDA device does not run the GPU kernels: why, and what that costs.
+// The warning where a CUDA device does not run the GPU kernels: why, and what that costs.
 std::string slow_path(const ModelConfig& config, const ModelOptions& options, const std::string& device);
 
 // Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.
@@ -31,8 +31,8 @@ class Forward {
   // As in Model. `hidden` is differentiable when gradients are on; the others run without.
   virtual at::Tensor hidden(const Packed& packed) = 0;
   virtual bool shares_prefixes() const { return false; }
-  virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
-  virtual std::unique_ptr<KvCache> make_cache(const EngineRoom& room) = 0;
+  virtual bool backward_by_hand() const { return true; }  // calls Weights::watch for its blocks
+  virtual std::unique_ptr<KvCache> make_cache(const KvBudget& room) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> /*token*/, std::span<const int32_t> /*position*/,
                             std::span<const int64_t> /*slot*/, KvCache& /*cache*/) {
@@ -45,11 +45,11 @@ class Forward {
   }
 };
 
-// For those whose backward is written by hand and adds the gradients of the leaves where they lie. Whether there will
-// be one; then `hidden`, which was computed without gradients, tied to all leaves through it.
+// For forwards with a backward by hand, which accumulates the parameters' gradients in place. Whether there will be
+// one; then `hidden`, which was computed without gradients, tied to all parameters through it.
 bool wants_gradient(const Weights& weights);
-at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
-                          std::function<void(const at::Tensor& d_hidden)> backward);
+at::Tensor tied_to_parameters(const Weights& weights, const at::Tensor& hidden,
+                              std::function<void(const at::Tensor& d_hidden)> backward);
 
 // CPU: own kernels and row-stable GEMMs. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,

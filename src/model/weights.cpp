@@ -39,7 +39,7 @@ at::Tensor in_huge_pages(at::Tensor fresh) {
   return fresh;
 }
 
-// Makes leaves one after another and lists them by name.
+// Makes parameters one after another and lists them by name.
 class Allocator {
  public:
   Allocator(at::Device device, const ModelOptions& options, bool masters, Weights& to)
@@ -53,7 +53,7 @@ class Allocator {
   Matrix matrix(const std::string& module, int64_t rows, int64_t columns) {
     Matrix m;
     m.compute = in_huge_pages(at::empty({rows, columns}, of(type())));
-    m.leaf = leaf_of(module, m.compute);
+    m.parameter = parameter_of(module, m.compute);
     return m;
   }
 
@@ -72,7 +72,7 @@ class Allocator {
       Linear::Part& part = linear.parts.emplace_back();
       part.first = first;
       part.count = count;
-      part.weight = leaf_of(module, linear.weight.narrow(0, first, count));
+      part.weight = parameter_of(module, linear.weight.narrow(0, first, count));
       if (bias) part.bias = own(module, ".bias", linear.bias.narrow(0, first, count).detach());
       part.adapter = adapter(module, count, inputs);
       first += count;
@@ -89,19 +89,19 @@ class Allocator {
     return is_saved_whole(options_.lora, module);
   }
 
-  at::Tensor leaf_of(const std::string& module, const at::Tensor& compute) {
+  at::Tensor parameter_of(const std::string& module, const at::Tensor& compute) {
     const bool copied = trains(module) && compute.scalar_type() != at::kFloat;
-    const at::Tensor leaf =
+    const at::Tensor parameter =
         own(module, ".weight", copied ? at::empty(compute.sizes(), of(at::kFloat)) : compute.detach());
-    if (copied) to_.copies.push_back({leaf, compute, 1});
-    if (copied && !masters_) drop_values(leaf);
-    return leaf;
+    if (copied) to_.copies.push_back({parameter, compute, 1});
+    if (copied && !masters_) drop_values(parameter);
+    return parameter;
   }
 
-  at::Tensor own(const std::string& module, const char* kind, at::Tensor leaf) {
-    leaf.set_requires_grad(trains(module));
-    to_.parameters.push_back({module + kind, leaf});
-    return leaf;
+  at::Tensor own(const std::string& module, const char* kind, at::Tensor parameter) {
+    parameter.set_requires_grad(trains(module));
+    to_.parameters.push_back({module + kind, parameter});
+    return parameter;
   }
 
   // A uniform in +- 1 / sqrt(in), B zero.
@@ -110,14 +110,14 @@ class Allocator {
     if (!is_adapted(lora, module)) return {};
     Adapter made;
     made.scale = lora.scale();
-    auto leaf = [&](const char* kind, int64_t rows, int64_t columns) {
+    auto matrix = [&](const char* kind, int64_t rows, int64_t columns) {
       at::Tensor tensor = at::empty({rows, columns}, of(at::kFloat));
       tensor.set_requires_grad(options_.trained == Trained::adapter);
       to_.adapter.push_back({str("base_model.model.", module, kind), tensor});
       return tensor;
     };
-    made.a = leaf(".lora_A.weight", lora.rank, inputs);
-    made.b = leaf(".lora_B.weight", outputs, lora.rank);
+    made.a = matrix(".lora_A.weight", lora.rank, inputs);
+    made.b = matrix(".lora_B.weight", outputs, lora.rank);
     made.b_compute = at::empty(made.b.sizes(), of(type()));
     if (device_.is_meta()) return made;
     at::Tensor host = at::empty(made.a.sizes(), at::kFloat);
@@ -206,7 +206,7 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   }
 }
 
-// Matrices that lie in one (Layer::linear) follow each other.
+// Matrices that are rows of one (Layer::linear) follow each other.
 void make_layer(Allocator& make, const std::string& prefix, const std::vector<BlockParameter>& parameters,
                 Layer& layer) {
   for (size_t i = 0, end = 0; i < parameters.size(); i = end) {
@@ -264,18 +264,18 @@ void merge_adapter(Weights& weights) {
   weights.refresh();
 }
 
-std::vector<at::Tensor> trained_leaves(const Layer& layer) {
-  std::vector<at::Tensor> leaves;
-  const auto add = [&leaves](const at::Tensor& leaf) {
-    if (leaf.defined() && leaf.requires_grad()) leaves.push_back(leaf);
+std::vector<at::Tensor> trained_parameters(const Layer& layer) {
+  std::vector<at::Tensor> parameters;
+  const auto add = [&parameters](const at::Tensor& parameter) {
+    if (parameter.defined() && parameter.requires_grad()) parameters.push_back(parameter);
   };
   for (const at::Tensor* norm : layer.norms()) add(*norm);
   for (const Linear* linear : layer.linears()) {
     for (const Linear::Part& part : linear->parts) {
-      for (const at::Tensor& leaf : {part.weight, part.bias, part.adapter.a, part.adapter.b}) add(leaf);
+      for (const at::Tensor& parameter : {part.weight, part.bias, part.adapter.a, part.adapter.b}) add(parameter);
     }
   }
-  return leaves;
+  return parameters;
 }
 
 std::vector<Bf16Copy> trained_copies(const Weights& weights) {

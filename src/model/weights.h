@@ -1,8 +1,7 @@
-// The parameters of a model: leaf tensors under their HF names, those of one GEMM in one matrix (model/gemm/linear.h).
-// A leaf is f32 where it is trained, or where the model computes in f32; a frozen matrix of a bf16 model is bf16. What
-// GEMMs read is the leaf itself where it has their type, else a copy that refresh() makes again.
-// Parameters must be updated in place.
-// Made by checkpoint.cpp, read by the forward passes.
+// The parameters of a model under their HF names, those of one GEMM in one matrix (model/gemm/linear.h). A parameter is
+// f32 if it is trained, or if the model computes in f32; a frozen matrix of a bf16 model is bf16. GEMMs read the
+// parameter itself if it has their type, else a copy that refresh() updates. Parameters must be updated in place. Made
+// by checkpoint.cpp, read by the forward passes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,7 +31,7 @@ struct Layer {
   int64_t window = 0;                // keys that a row sees, its own included; 0: all
   bool local_rope = false;           // rotates by the second of RopeTables
 
-  // Where a parameter of hf/parameters.h's visit_block() lies.
+  // The parameter that is a part of hf/parameters.h's visit_block().
   at::Tensor& norm(BlockPart part);
   Linear& linear(BlockPart part);
   std::array<Linear*, 4> linears() { return {&qkv, &out, &gate_up, &down}; }
@@ -49,15 +48,15 @@ struct Weights {
   std::vector<NamedTensor> parameters;  // of the base; order: embed, layers (in HF's order), norm, lm_head if not tied
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
   std::vector<Bf16Copy> copies;         // of matrices, adapters not among them
-  BackwardHook* watch = nullptr;        // told by backward passes that are written by hand
+  BackwardHook* watch = nullptr;        // called by backward passes that are written by hand
 
   void refresh();
 };
 
 // Those of a block that are trained.
-std::vector<at::Tensor> trained_leaves(const Layer& layer);
+std::vector<at::Tensor> trained_parameters(const Layer& layer);
 
-// What GEMMs read of those that are trained, of adapters too, and are no leaves themselves.
+// What GEMMs read of those that are trained, of adapters too, and are no parameters themselves.
 std::vector<Bf16Copy> trained_copies(const Weights& weights);
 
 // Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, by options.seed. `masters`:

@@ -192,7 +192,7 @@ TEST(objective, tokens_of_weight_zero_leave_both_sum_and_denominator) {
   EXPECT_EQ(one_left.d_logprob, (std::vector<float>{0, -2, 0, 0}));
 }
 
-// Eq. 4 and 11: 1 / sum_j |o_j| stands inside the expectation over prompts.
+// Eq. 4 and 11: 1 / sum_j |o_j| is inside the expectation over prompts.
 TEST(objective, the_group_token_mean_weighs_each_prompt_the_same_whatever_its_length) {
   // Prompts P and Q of 100 and 300 tokens in responses of unequal lengths; loss 1 on P, 0 on Q.
   LossCase mini;

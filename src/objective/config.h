@@ -1,4 +1,4 @@
-// The options of the loss (Eq. 1, 2, 4, 11), of what a step trains on, and of the models that train beside the policy.
+// The options of the loss (Eq. 1, 2, 4, 11), of what a step trains on, and of the models that train with the policy.
 // A method brings its own defaults; the config file overrides them.
 #pragma once
 
@@ -55,7 +55,7 @@ struct ObjectiveConfig {
   void fields(Fields& f);
 };
 
-// A critic beside the policy: the policy's initial body with a scalar head, trained on Method::returns().
+// A critic for the policy: the policy's initial body with a scalar head, trained on Method::returns().
 struct CriticConfig {
   OptimizerConfig optimizer;
   int64_t updates = 1;      // optimizer updates per rollout step; each sees its share of the step's responses

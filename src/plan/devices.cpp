@@ -60,7 +60,7 @@ constexpr Link kOfCard[] = {{" of PCIe", 20e9}, {" of NVLink", 300e9}};  // by `
 constexpr Link kOfHosts[] = {{" of Ethernet of 100 Gbit/s", 10e9}, {" of InfiniBand", 180e9}};
 constexpr int64_t kRanksOfHost = 8;
 
-// Beside tensors, as others found it. A context with kernels loaded on demand: about 400 MB
+// Besides tensors, as others measured it. A context with kernels loaded on demand: about 400 MB
 // (pytorch/pytorch#109888). A workspace of 32 MiB each for cuBLAS and cuBLASLt on Hopper and later (cuBLAS's
 // documentation of cublasSetWorkspace; 4 MiB before). A communicator of NCCL over NVLink: 688 MB of four A100
 // (NVIDIA/nccl#964). Its connections for an all-to-all: 1.06 to 4.34 GB on each of eight H100 (NVIDIA/nccl#1685), so

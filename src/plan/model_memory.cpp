@@ -40,7 +40,7 @@ struct Widths {
   int64_t output, kept_output;  // of attention and of the MLP, before norm or multiplier; of one more for backward
 };
 
-// Bytes of a row, of what block.h's Activations hold beside x.
+// Bytes of a row, of block.h's Activations without x.
 struct RowBytes {
   RowBytes(const Widths& w, int64_t E)
       : attention((w.N + w.query) * E),
@@ -65,7 +65,7 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
   return (shape.rows + 15 * sequences) * w.K * (w.d + w.stride) * E;
 }
 
-// What GEMMs take beside their rows (model/gemm/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
+// Buffers of GEMMs, besides their rows (model/gemm/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
 // that is less than the weights. bf16: a packed copy of the rows, or, where they are widened, the rows in f32 and as
 // much again packed, and what each thread widens of the weights.
 int64_t gemm_bytes(const Widths& w, Dtype dtype, const PassShape& shape) {
@@ -197,7 +197,7 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
                 (whole ? layers : 1) * mlp_pooled +
                 pooled(P, {w.D * E, w.F * E, w.D * E, w.F * E, w.N * E, w.query * E, 2 * w.F * E, row.x});
   head.note = str(layers, " layers of ", human_bytes(static_cast<double>(layer)),
-                  again > 0 ? str(", one made again: ", human_bytes(static_cast<double>(again))) : "", "; ",
+                  again > 0 ? str(", one recomputed: ", human_bytes(static_cast<double>(again))) : "", "; ",
                   grouped(shape.rows), " rows");
   PassMemory blocks = head;
   // Hidden states and those that have a target, the gradient of these, and both again for the rows that count.
@@ -215,18 +215,18 @@ int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype) {
   return config.num_hidden_layers * w.K * (w.d + w.stride) * number(dtype);
 }
 
-int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room) {
+int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const KvBudget& room) {
   return room.held() * cache_token_bytes(config, dtype);
 }
 
-PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
+PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const KvBudget& room,
                            const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu) {
   const int64_t V = config.vocab_size;
   const int64_t prefill = std::min(std::max(engine.prefill_tokens, prompt), room.prompt_slots * prompt);
   const int64_t rows = std::max(prefill, room.slots);
   PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false, .gpu = gpu});
-  const int64_t drawn = std::min(logit_rows(V), padded(room.slots));
-  m.logits = kF32 * V * (room.prompt_slots + std::max(drawn, padded(room.prompt_slots)));
+  const int64_t sampled_rows = std::min(logit_rows(V), padded(room.slots));
+  m.logits = kF32 * V * (room.prompt_slots + std::max(sampled_rows, padded(room.prompt_slots)));
   m.logits += threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row; candidates where they are cut
   return m;
 }

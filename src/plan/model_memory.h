@@ -10,14 +10,14 @@
 
 #include "core/model_options.h"
 #include "hf/parameters.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
 // What is held of a model all the time.
 struct ModelMemory {
   int64_t weights = 0;    // what GEMMs read, and all that is f32 anyway
-  int64_t masters = 0;    // f32 leaves of trained matrices, adapters too, beside their bf16 copies
+  int64_t masters = 0;    // f32 masters of trained matrices, adapters too, with bf16 copies
   int64_t adapter = 0;    // low-rank matrices and their copies, but for masters
   int64_t gradients = 0;  // f32, from the first backward pass of a step to its last update
   int64_t passing = 0;    // of these, what a backward pass has at once: those outside of blocks, and of one block
@@ -27,7 +27,7 @@ struct ModelMemory {
   int64_t muon = 0;             // what Muon takes for one matrix while it updates it
   int64_t stored = 0;           // elements of its own weight files
   int64_t trained = 0;          // elements
-  int64_t offload = 0;          // on the device, of masters and moments that lie on the host: three buffers of parts
+  int64_t offload = 0;          // on the device, of masters and moments on the host: three buffers of parts
   int64_t kept() const { return weights + masters + adapter + gradients + moments; }
 };
 // Elements of such a part (kOffloadSlice of train/optimizer/host_state.h); a matrix under Muon is one.
@@ -62,9 +62,9 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
 
 // A token of one slot of the rollout's cache, in all layers, value rows padded.
 int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype);
-int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room);
-// Decoding and prefill beside the cache. `prompt` is the longest prompt.
-PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
+int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const KvBudget& room);
+// Decoding and prefill without the cache. `prompt` is the longest prompt.
+PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const KvBudget& room,
                            const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut, bool gpu);
 
 }  // namespace ucas

@@ -51,7 +51,7 @@ class Planner {
   }
 
   MemoryPlan made() {
-    standing();
+    permanent();
     auxiliary_models();
     generation();
     // After the KV cache, whose room a training takes from its rule alone (usable_gpu).
@@ -98,7 +98,7 @@ class Planner {
   int64_t share(int64_t all) const { return (all + ranks_ - 1) / ranks_; }
 
   bool is_bf16() const { return c_.dtype == Dtype::bf16; }
-  void standing() {
+  void permanent() {
     policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
@@ -117,8 +117,8 @@ class Planner {
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
-  // Of what a model trains: what a rank keeps from update to update of a step, what a backward pass has beside that,
-  // and buffers of what travels (sharding/sharded_gradients.h).
+  // Of what a model trains: what a rank keeps between updates of a step, what a backward pass adds to it, and
+  // communication buffers (sharding/sharded_gradients.h).
   struct Gradients {
     int64_t always = 0, in_a_pass = 0, exchanged = 0;
     std::string note = "";
@@ -134,7 +134,7 @@ class Planner {
     return {own, all, 2 * std::min(all, 4 * kExchangeElements), note};
   }
 
-  // Whole models beside the policy, with what trains them.
+  // Auxiliary models, with what trains them.
   void auxiliary_models() {
     if (needs_.reference) {
       const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
@@ -177,10 +177,10 @@ class Planner {
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
     const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
     const int64_t token_bytes = 2 * width * (is_bf16() ? 2 : 4);
-    EngineRoom room = engine_room(engine, prompts, samples, longest, token_bytes, free_gpu());
+    KvBudget room = kv_budget(engine, prompts, samples, longest, token_bytes, free_gpu());
     if (room.shares() && c_.train.test_freq > 0) {  // whose prompts have one response each
       const int64_t tests = share(kMostSlots);
-      const EngineRoom of_tests = engine_room(engine, tests, tests, longest, token_bytes);
+      const KvBudget of_tests = kv_budget(engine, tests, tests, longest, token_bytes);
       if (of_tests.held() > room.held()) room = of_tests;
     }
     cache_ = cache_bytes(m_.policy, c_.dtype, room);
@@ -198,7 +198,7 @@ class Planner {
     instants_[kGenerate] = generate_memory(m_.policy, m_.options, room, engine, prompt, threads_, cut, gpu_ > 0);
   }
 
-  // What the parts so far, which stand all the time, leave of a GPU; 0 on the CPU.
+  // What the parts so far, which are permanent, leave of a GPU; 0 on the CPU.
   int64_t free_gpu() const {
     if (gpu_ == 0) return 0;
     int64_t taken = 0;
@@ -338,12 +338,12 @@ PlannedModels planned_models(const TrainConfig& config, const ModelConfig& polic
   models.options = config.model_options();
   if (models.options.lora.on()) models.options.trained = Trained::adapter;
   const Needs needs = config.needs();
-  const auto beside = [&](const std::string& other) {
+  const auto auxiliary = [&](const std::string& other) {
     return other.empty() || other == config.model ? models.policy : read_model_config(other);
   };
-  models.critic = beside(needs.critic ? needs.critic->model : "");
-  models.prm = beside(needs.prm ? needs.prm->model : "");
-  models.teacher = beside(needs.teacher.value_or(""));
+  models.critic = auxiliary(needs.critic ? needs.critic->model : "");
+  models.prm = auxiliary(needs.prm ? needs.prm->model : "");
+  models.teacher = auxiliary(needs.teacher.value_or(""));
   return models;
 }
 

@@ -13,7 +13,7 @@
 
 namespace ucas {
 
-// What is known beside the config: of the files of the models, and where they will be trained.
+// What is known besides the config: of the files of the models, and where they will be trained.
 struct PlannedModels {
   ModelConfig policy;
   ModelOptions options;      // of the policy, with the adapter that its directory brings
@@ -52,7 +52,7 @@ struct MemoryPlan {
   // Of a GPU: responses decoded at once and tokens that its cache holds, which are the engine's in the training, too. 0
   // on the CPU.
   int64_t slots = 0, cache_tokens = 0;
-  // update.offload: whether masters and moments lie on the host, and how many bytes of it they take.
+  // update.offload: whether masters and moments are on the host, and how many bytes of it they take.
   bool offloads = false;
   int64_t host = 0;
 

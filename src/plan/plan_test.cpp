@@ -85,22 +85,22 @@ TEST(model_memory, an_adapter_alone_is_trained) {
 }
 
 TEST(model_memory, a_cache_has_two_rows_a_token_in_every_layer_in_whole_tiles) {
-  const EngineRoom room{.slots = 3, .prompt_slots = 1, .length = 17};
+  const KvBudget room{.slots = 3, .prompt_slots = 1, .length = 17};
   EXPECT_EQ(cache_bytes(small(), Dtype::f32, room), 4 * 32 * (2 * 2 * (16 + 16) * 4));
   EXPECT_EQ(cache_bytes(small(), Dtype::bf16, room), 4 * 32 * (2 * 2 * (16 + 16) * 2));
 }
 
 TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_less) {
   const LongestTokens longest{1280, 1024, 256};
-  const EngineRoom one = engine_room({}, 1, 16, longest, 4096);
+  const KvBudget one = kv_budget({}, 1, 16, longest, 4096);
   EXPECT_EQ(one.held(), 16 * 272 + 1024);  // a whole one: 17 of 1,280
-  const EngineRoom step = engine_room({.max_slots = 256}, 128, 2048, longest, 4096);
+  const KvBudget step = kv_budget({.max_slots = 256}, 128, 2048, longest, 4096);
   EXPECT_EQ(step.held(), 256 * 272 + (4 * 16 + 32) * 1024);
   // Where prompt and response may each be all of the length, and on a GPU, slots are whole.
-  EXPECT_FALSE(engine_room({.max_slots = 64}, 64, 64, {1280, 1280, 1280}, 4096).shares());
-  EXPECT_FALSE(engine_room({.max_slots = 64}, 4, 64, longest, 4096, int64_t{1} << 30).shares());
+  EXPECT_FALSE(kv_budget({.max_slots = 64}, 64, 64, {1280, 1280, 1280}, 4096).shares());
+  EXPECT_FALSE(kv_budget({.max_slots = 64}, 4, 64, longest, 4096, int64_t{1} << 30).shares());
   // A budget of memory has room for more responses: it is kept, and with one more it would not be.
-  const EngineRoom many = engine_room({.cache_mb = 64}, 128, 2048, longest, 4096);
+  const KvBudget many = kv_budget({.cache_mb = 64}, 128, 2048, longest, 4096);
   EXPECT_GT(many.slots, (int64_t{64} << 20) / (1280 * 4096));
   EXPECT_LE(many.held() * 4096, int64_t{64} << 20);
 }
@@ -108,12 +108,12 @@ TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_les
 TEST(model_memory, a_gpu_decodes_as_many_as_there_are_and_its_cache_is_three_quarters_of_what_stays_free) {
   const LongestTokens longest{4096, 1024, 3072};
   constexpr int64_t kFree = int64_t{40} << 30, kTokenBytes = 28672;
-  EXPECT_EQ(engine_room({}, 1024, 16384, longest, kTokenBytes, kFree).slots, kMostGpuSlots);
-  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).slots, 300);
-  EXPECT_EQ(engine_room({.max_slots = 64}, 64, 300, longest, kTokenBytes, kFree).slots, 64);
-  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).tokens, kFree / 4 * 3 / kTokenBytes);
+  EXPECT_EQ(kv_budget({}, 1024, 16384, longest, kTokenBytes, kFree).slots, kMostGpuSlots);
+  EXPECT_EQ(kv_budget({}, 64, 300, longest, kTokenBytes, kFree).slots, 300);
+  EXPECT_EQ(kv_budget({.max_slots = 64}, 64, 300, longest, kTokenBytes, kFree).slots, 64);
+  EXPECT_EQ(kv_budget({}, 64, 300, longest, kTokenBytes, kFree).tokens, kFree / 4 * 3 / kTokenBytes);
   // What a training hands to its engine is what its plan counts, whatever a step samples.
-  EXPECT_EQ(engine_room({.max_slots = 300, .cache_tokens = 5000}, 1, 8, longest, kTokenBytes, kFree).tokens, 5000);
+  EXPECT_EQ(kv_budget({.max_slots = 300, .cache_tokens = 5000}, 1, 8, longest, kTokenBytes, kFree).tokens, 5000);
 }
 
 TEST(memory_plan, lanes_and_cache_of_a_gpu_come_from_its_whole_memory_alone) {
@@ -176,7 +176,7 @@ TEST(memory_plan, ranks_share_gradients_but_those_that_a_backward_pass_has) {
   EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "update"), 4 * n);
 }
 
-// Beside what was added up: a block's gradients, or under ZeRO-1 on several ranks all, and buffers of as much.
+// Besides the sum so far: a block's gradients, or under ZeRO-1 on several ranks all, and buffers of as much.
 TEST(memory_plan, the_gradients_of_a_micro_batch_are_counted_where_each_is_from_zero) {
   TrainConfig c = small_training();
   c.update.reduce = Reduce::micro;
@@ -252,7 +252,7 @@ TEST(memory_plan, automatic_offload_is_for_a_gpu_that_fits_with_it_and_not_witho
   TrainConfig c = small_training();
   c.dtype = Dtype::bf16;
   PlannedModels models = models_of(c);
-  models.policy.num_hidden_layers = 200;  // state beside which passes are small
+  models.policy.num_hidden_layers = 200;  // state compared with which passes are small
   models.gpu = int64_t{80} << 30;
   const int64_t without = plan_memory(c, models).total(3);
   c.update.offload = Offload::optimizer;

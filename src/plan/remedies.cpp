@@ -1,4 +1,4 @@
-// Which settings bring the peak of a plan down, and what is said where it is beyond what there is.
+// Which settings bring the peak of a plan down, and the error where it exceeds the machine.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -9,7 +9,7 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "plan/plan.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -29,7 +29,7 @@ Change set(const char* key, const char* value) {
   };
 }
 
-// Not below the longest sequence, which stands alone.
+// Not below the longest sequence, which is alone in its micro-batch.
 std::string halve_micro_batch(TrainConfig& c) {
   const int64_t longest = c.data.max_prompt_length + c.rollout.response_length;
   const int64_t half = std::max(c.update.micro_batch_tokens / 2, longest);

@@ -8,7 +8,7 @@
 #include "hf/parameters.h"
 #include "plan/model_memory.h"
 #include "results/table.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -78,8 +78,8 @@ class TimePlanner {
     if (d_.memory > 0) engine.cache_tokens = plan_memory(c_, m_).cache_tokens;
     const LongestTokens longest{c_.data.max_prompt_length + c_.rollout.response_length, c_.data.max_prompt_length,
                                 c_.rollout.response_length};
-    const EngineRoom room = engine_room(engine, static_cast<int64_t>(std::ceil(prompts)),
-                                        static_cast<int64_t>(std::ceil(mine)), longest, token_bytes, d_.memory);
+    const KvBudget room = kv_budget(engine, static_cast<int64_t>(std::ceil(prompts)),
+                                    static_cast<int64_t>(std::ceil(mine)), longest, token_bytes, d_.memory);
     // On a GPU responses share the cache: as many as it holds at their mean length so far.
     const double held = room.tokens > 0 ? static_cast<double>(room.tokens) / (p() + r() / 2) : mine;
     const double lanes = std::max(1.0, std::min({static_cast<double>(room.slots), mine, held})),

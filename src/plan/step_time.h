@@ -29,9 +29,9 @@ struct Device {
   double half_width = 0;                       // GEMMs of models of so many columns reach half of these shares
   double cache = 0;                            // bytes: weights that fit are read at four times the bandwidth
   double layer_seconds = 0;                    // of a layer in each round of decoding, whatever is computed
-  double token_seconds = 0;                    // of a sampled token: its draw and what is kept of it
-  double number_seconds = 0;                   // of a number that a pass makes beside its GEMMs: norms, SwiGLU ..
-  double logit_seconds = 0;                    // of a logit: softmax, statistics, draw; 0: within the shares
+  double token_seconds = 0;                    // of a sampled token: sampling and recording it
+  double number_seconds = 0;                   // of a number that a pass makes outside of GEMMs: norms, SwiGLU ..
+  double logit_seconds = 0;                    // of a logit: softmax, statistics, sampling; 0: within the shares
 };
 // "h100", "rtx4090" and the like (devices.cpp). Error(ErrorKind::usage) for others.
 Device gpu_named(const std::string& name, Dtype dtype);
@@ -42,7 +42,7 @@ Device here_device(Dtype dtype, int64_t threads);
 // Assumptions (devices.cpp).
 void set_link(Device& device, int64_t ranks);
 
-// Bytes of a GPU beside its tensors: CUDA context, cuBLAS workspaces, NCCL's buffers of one of `ranks`. What others
+// Bytes of a GPU besides its tensors: CUDA context, cuBLAS workspaces, NCCL's buffers of one of `ranks`. What others
 // published (devices.cpp), not measured here. `by_owner`: ranks exchange by all-to-all. 0 on the CPU.
 int64_t driver_memory(const Device& device, int64_t ranks, bool by_owner);
 

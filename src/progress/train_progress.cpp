@@ -32,7 +32,7 @@ constexpr ShownNumber kNumbers[] = {{"loss", metric::sft_loss.key, 4},
                                     {"val", metric::val_accuracy.key, 3}};
 
 // Signs that matter, as of now.
-std::vector<FoundSign> standing(const StepTable& steps) {
+std::vector<FoundSign> active_signs(const StepTable& steps) {
   std::vector<FoundSign> found = find_signs(steps).found;
   std::erase_if(found, [](const FoundSign& sign) { return sign.note; });
   return found;
@@ -50,7 +50,7 @@ void TrainView::begin(const TrainStart& start) {
   } catch (const Error&) {
     steps_ = {};
   }
-  alarms_ = standing(steps_);
+  alarms_ = active_signs(steps_);
 }
 
 void TrainView::add(int64_t step, StepRow metrics) {
@@ -63,7 +63,7 @@ void TrainView::add(int64_t step, StepRow metrics) {
     if (!std::isfinite(value)) steps_.not_finite.emplace_back(key, static_cast<double>(step));
   }
   for (auto& [key, column] : steps_.column) column.resize(before + 1, kUnknown);
-  alarms_ = standing(steps_);
+  alarms_ = active_signs(steps_);
   step_ = step;
   const double prompts = value_in(metrics, metric::training_prompts.key);
   if (!by_prompts()) done_ = step;
@@ -132,7 +132,7 @@ class PlainProgress final : public TrainObserver {
 
   TrainView view_;
   std::optional<Progress> progress_;
-  std::set<std::string> said_;  // titles of the alarms that stand
+  std::set<std::string> said_;  // titles of the active alarms
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode);
 
 class TrainView {
  public:
-  // A run that goes on has its earlier steps behind it.
+  // A resumed run has its earlier steps behind it.
   void begin(const TrainStart& start);
   void add(int64_t step, StepRow metrics);
 
@@ -32,7 +32,7 @@ class TrainView {
   int64_t total() const { return by_prompts() ? start_.total_prompts : start_.total_steps; }
   const char* unit() const { return by_prompts() ? "prompts" : start_.supervised ? "updates" : "steps"; }
   std::string numbers() const;  // "  reward 0.812  acc 0.640 ...", each as last known
-  // Signs that stand and matter.
+  // Active signs that matter.
   const std::vector<FoundSign>& alarms() const { return alarms_; }
   void list_alarms() const;  // as messages: each with what it usually means and what to do
 

@@ -107,7 +107,7 @@ TEST_P(OneAlarm, is_named_alike_by_terminal_report_and_diagnosis) {
   const auto& [title, course, ended] = GetParam();
   run(course);
   const std::set<std::string> named = {title}, none;
-  for (const auto* told : {&terminal, &report, &diagnosis}) EXPECT_EQ(*told, ended ? none : named);
+  for (const auto* named_by : {&terminal, &report, &diagnosis}) EXPECT_EQ(*named_by, ended ? none : named);
 }
 
 const auto late = [](double bad, double good) { return [=](int step) { return step > 8 ? bad : good; }; };
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"Unstable updates", TestedCourse{"train/skipped_steps", late(2, 0)}, false},
         std::tuple{"Dead groups", TestedCourse{"train/empty_steps", late(1, 0)}, false}));
 
-// What plain progress says of a run, told its steps' unparseable shares.
+// What plain progress says of a run by its steps' unparseable shares.
 std::vector<std::string> said(const std::vector<double>& unparseable) {
   std::vector<std::string> lines;
   LogSink before = set_log_sink([&](LogLevel, const std::string& text) { lines.push_back(text); });

@@ -316,7 +316,7 @@ namespace {
 
 constexpr size_t kShownDigits = 8, kMostSets = 100;
 
-// Files of a checkpoint that decide what it answers; moments of the optimizer and models beside the policy do not.
+// Files of a checkpoint that decide what it answers; moments of the optimizer and auxiliary models do not.
 bool decides(const std::string& name) {
   const std::vector<std::string>& of_tokenizer = tokenizer_files();
   return name == "config.json" || name == "generation_config.json" || name == "model.safetensors" ||

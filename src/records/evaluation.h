@@ -56,7 +56,7 @@ struct Asked {
   std::string version;  // of ucas
   int64_t grader_version = 0;
   std::string origin;  // "file": of responses not generated here; "" = generated here
-  std::string keys;    // of the draws: "problem" (source and id) or "place" (index in the data)
+  std::string keys;    // of the samples: "problem" (source and id) or "place" (index in the data)
   std::vector<ModelFile> model_files;
   std::vector<AskedSet> sets;
 };
@@ -64,8 +64,8 @@ OrderedJson to_json(const Asked& asked);
 Asked asked_of(const JsonObject& object);
 std::string name_and_hash(const std::string& name, const std::string& sha256);  // "qwen_math (1a2b3c4d)"
 
-// SHA-256 over the problems of one source, in order, as the lines {"id":..,"problem":..,"gold":[..]} and "subject"
-// where there is one: it holds whatever form the file had, and can be made again from NAME.jsonl.
+// SHA-256 over the problems of one source, in order, as the lines {"id":..,"problem":..,"gold":[..]} and "subject" if
+// there is one: it is the same for any format of the file, and can be recomputed from NAME.jsonl.
 std::string problems_sha256(std::span<const Problem> problems, const std::string& source);
 // Over {"text":..,"system":..,"special":[..],"stop":[..]}, of a chat template also "chat", "user", "set", "tokens";
 // of one with examples "shots", "example", "examples".

@@ -139,7 +139,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
   std::vector<std::string> found = {there.model == here.model ? "" : "another model (its files have changed)",
                                     differ("dtype", there.dtype, here.dtype),
                                     differ("environment", shown(there), shown(here)),
-                                    differ("draws keyed by", there.keys, here.keys)};
+                                    differ("samples keyed by", there.keys, here.keys)};
   if (sampled) {
     found.push_back(differ("temperature", there.temperature, here.temperature));
     found.push_back(differ("top_p", there.top_p, here.top_p));
@@ -200,7 +200,8 @@ StoredOutputs read_outputs(const std::string& path) {
   StoredOutputs out;
   const size_t torn = read_lines(path, bytes, out, nullptr);
   if (torn > 0) {
-    refuse(printable(path, 400), "the last line is cut off: the evaluation was interrupted; the same command goes on");
+    refuse(printable(path, 400),
+           "the last line is cut off: the evaluation was interrupted; the same command resumes it");
   }
   if (bytes.empty()) refuse(printable(path, 400), "the file is empty");
   return out;
@@ -312,7 +313,7 @@ std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector
     throw Error(ErrorKind::truncated,
                 str(printable(problems[i].source), "/", printable(problems[i].id), ": ", missing,
                     " of its responses are missing; the evaluation was interrupted, the same command "
-                    "goes on"));
+                    "resumes it"));
   }
   return out;
 }

@@ -47,7 +47,7 @@ struct OutputSettings {
     bool operator==(const Source&) const = default;
   };
   std::string model;  // hash over the checkpoint's files
-  std::string keys;   // of the draws: "problem" (source and id) or "place" (index in the data)
+  std::string keys;   // of the samples: "problem" (source and id) or "place" (index in the data)
   double temperature = 1, top_p = 1, min_p = 0;
   int64_t top_k = 0, seed = 0;
   std::string dtype = "f32";    // the model computed in
@@ -69,7 +69,7 @@ std::string to_json_line(const Output& output);
 // The file while responses come.
 class OutputJournal {
  public:
-  // Goes on with the file at `path` or begins it. A torn last line is dropped. Errors: config, if it holds responses of
+  // Resumes the file at `path` or begins it. A torn last line is dropped. Errors: config, if it holds responses of
   // other settings; path, if another ucas is writing it; those of read_outputs.
   OutputJournal(const std::string& path, const OutputSettings& settings);
   std::vector<Output> take_found() { return std::move(found_); }  // each (source, id, sample) once

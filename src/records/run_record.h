@@ -48,7 +48,7 @@ struct RunRecord {
 
 // Throws Error: path (no such directory), config, data_line, header_json, utf8, dup_key, empty (nothing to report).
 RunRecord read_run(const std::string& path);
-// Several. An evaluation that stands alone (of `ucas evaluate`) belongs to the run among them whose checkpoint it is
+// Several. A separate evaluation (of `ucas evaluate`) belongs to the run among them whose checkpoint it is
 // of, by the hashes of its files; what holds nothing else is no run of its own then.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& paths);
 

@@ -74,7 +74,7 @@ class AlarmFinder {
     }
   }
 
-  // The same finding in several runs of a group is told once, with the numbers of the first.
+  // The same finding in several runs of a group is listed once, with the numbers of the first.
   void merge() {
     std::vector<Alarm> merged;
     std::vector<std::vector<std::string>> names;
@@ -109,7 +109,7 @@ class AlarmFinder {
       report_.alarms.push_back(
           {false, "Evaluated differently", "all runs", "", join(differences, "; "),
            "The evaluations differ in more than the model, and so may the figures for that reason. Evaluate all models "
-           "alike, or say so beside the table."});
+           "alike, or say so next to the table."});
     }
   }
 

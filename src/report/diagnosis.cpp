@@ -47,7 +47,7 @@ std::string words_of(const StoredResponse& r) {
   if (r.verdict) text += str(text.empty() ? "" : ", ", name_of(*r.verdict));
   if (!r.answer.empty()) text += str(", read as ", printable(r.answer, 40));
   if (!r.gold.empty()) text += str(", right is ", printable(r.gold[0], 40));
-  if (!std::isnan(r.reward)) text += str(", paid ", fixed(r.reward, 2));
+  if (!std::isnan(r.reward)) text += str(", reward ", fixed(r.reward, 2));
   if (!r.reason.empty() && r.verdict != VerdictKind::equal) text += str(", ", printable(r.reason, 60));
   return text;
 }
@@ -60,8 +60,8 @@ std::vector<Witness> shown_by(ShownBy sign, const std::vector<StoredResponse>& s
     shown.push_back({r.step, r.sample, r.problem, words_of(r), ending_of(r.response)});
   }
   std::ranges::reverse(shown);
-  std::set<std::string> told;
-  std::ranges::stable_partition(shown, [&](const Witness& w) { return told.insert(w.problem).second; });
+  std::set<std::string> seen;
+  std::ranges::stable_partition(shown, [&](const Witness& w) { return seen.insert(w.problem).second; });
   if (shown.size() > kMostWitnesses) shown.resize(kMostWitnesses);
   return shown;
 }

@@ -1,6 +1,6 @@
-// Why a training went as it did, for `ucas diagnose`: what became of its reward, which signs stand in its records
-// (report/signs.h), each with its figures before and after and the stored responses that show it. A run that
-// goes on may be read.
+// Why a training went as it did, for `ucas diagnose`: what became of its reward, which signs its records show
+// (report/signs.h), each with its figures before and after and the stored responses that show it. An unfinished run may
+// be read.
 #pragma once
 
 #include <string>
@@ -24,14 +24,14 @@ struct Witness {
 };
 struct Cause {
   FoundSign sign;
-  bool always = false;  // it stands since the first step: that explains no fall
+  bool always = false;  // active since the first step: that explains no fall
   std::vector<Evidence> evidence;
   std::vector<Witness> shown;  // the latest, at most three
 };
 
 struct RunDiagnosis {
   std::vector<Trend> trends;  // reward, accuracy, validation: those that were logged
-  std::vector<Cause> found;   // what began in the run up to the fall of the reward, by step; what stands since
+  std::vector<Cause> found;   // what began in the run up to the fall of the reward, by step; what is active since
                               // the first step; what began later; notes
   std::vector<const SignRow*> quiet, blind;
   std::vector<std::string> remarks;

@@ -149,13 +149,13 @@ TEST_F(causes, a_healthy_run_has_none_though_everything_was_looked_for) {
 }
 
 TEST_F(causes, every_sign_of_the_table_is_named_where_it_alone_is_planted_and_since_when) {
-  std::set<const SignRule*> stood;
+  std::set<const SignRule*> active;
   for (const Planted& cause : planted()) {
     const RunDiagnosis found = of(make(&cause));
     EXPECT_EQ(titles(found), std::vector<std::string>{cause.title});
     ASSERT_FALSE(found.found.empty()) << cause.title;
     const Cause& first = found.found[0];
-    stood.insert(first.sign.rule);
+    active.insert(first.sign.rule);
     EXPECT_EQ(first.sign.since, static_cast<double>(kFrom)) << cause.title;
     EXPECT_FALSE(first.sign.note) << cause.title;
     EXPECT_FALSE(first.sign.what.empty()) << cause.title;
@@ -167,7 +167,7 @@ TEST_F(causes, every_sign_of_the_table_is_named_where_it_alone_is_planted_and_si
   }
   for (const SignRow& row : sign_rows()) {
     for (const SignRule& rule : row.rules) {
-      EXPECT_TRUE(rule.kind == SignRuleKind::none || stood.contains(&rule)) << row.title << ": " << rule.key;
+      EXPECT_TRUE(rule.kind == SignRuleKind::none || active.contains(&rule)) << row.title << ": " << rule.key;
     }
   }
 }

@@ -1,4 +1,4 @@
-// Text from models, files and the world, made safe to stand in an HTML page. Nothing reaches the page except through
+// Text from models, files and the world, made safe for an HTML page. Nothing reaches the page except through
 // one of these.
 // Threads: any; pure functions.
 #pragma once

@@ -1,6 +1,6 @@
-// What goes beside the weights of a run when they leave it: README.md with the front matter that the Hugging Face Hub
-// reads. Names in it come from people, files and models; each is escaped for where it stands. Fed by a run directory;
-// written by `ucas export`. Threads: any; pure functions.
+// What accompanies the weights of a run that are exported: README.md with the front matter that the Hugging Face Hub
+// reads. Names in it come from people, files and models; each is escaped for its place. Fed by a run directory; written
+// by `ucas export`. Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ucas {
 
-// What is said of the model beside its run. Identifiers are a hub's, ORG/NAME.
+// What the card says of the model, besides its run. Identifiers are a hub's, ORG/NAME.
 struct ModelCard {
   std::string name, base_model;
   std::vector<std::string> datasets;  // that it was trained on

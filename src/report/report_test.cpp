@@ -102,7 +102,7 @@ TEST_F(report, an_evaluation_of_a_runs_checkpoint_belongs_to_the_run) {
   ASSERT_EQ(runs[1].evaluations.size(), 1u);
   EXPECT_EQ(runs[1].evaluations[0].step, 24);
   write_file(path_join(checkpoint, "model.safetensors"), "Weights");
-  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights stands alone";
+  EXPECT_EQ(read_runs(paths).size(), 3u) << "an evaluation of other weights is one of its own";
 }
 
 TEST_F(report, a_number_that_never_changed_is_a_line_of_words_and_no_chart) {
@@ -221,7 +221,7 @@ TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
   EXPECT_FALSE(exists(file));
 }
 
-// In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
+// In a browser: nothing throws, every chart is shown, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   std::string html = hostile_page(root_);
   size_t charts = count(html, "<figure class=\"panel\"");
@@ -238,7 +238,7 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   EXPECT_EQ(count(dom, "<svg xmlns="), charts + count(html, "<figure class=\"drawn\""));
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
-  EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text
+  EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are shown, as text
   EXPECT_NE(dom.find("&lt;img src=x onerror=alert(1)&gt;"), std::string::npos);
 }
 

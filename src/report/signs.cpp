@@ -53,7 +53,7 @@ struct Held {
   std::vector<double> step, value;
   std::vector<char> beyond;
   size_t size() const { return step.size(); }
-  bool stands() const { return size() > 0 && beyond.back() != 0; }
+  bool active() const { return size() > 0 && beyond.back() != 0; }
 };
 
 Held held_against(const SignRule& rule, const KnownSteps& s) {
@@ -103,7 +103,7 @@ bool was_graded(const StepTable& table) {
                              });
 }
 
-std::string standing_words(const SignRule& rule, const KnownSteps& s, const Held& held, const StepTable& table) {
+std::string words_of_active(const SignRule& rule, const KnownSteps& s, const Held& held, const StepTable& table) {
   const std::string steps = str("mean of the last ", std::min(s.size(), kSignWindow), " steps");
   if (rule.kind == SignRuleKind::under_first) {
     return str(rule.words, " from ", measure_text(s.value[0]), " to ", measure_text(s.value.back()), ", below ",
@@ -150,21 +150,21 @@ class SignFinder {
   }
 
   // Whether the run has its numbers.
-  bool try_rule(const SignRule& rule, std::vector<FoundSign>& standing) {
-    if (rule.kind == SignRuleKind::not_finite) return not_finite(rule, standing);
+  bool try_rule(const SignRule& rule, std::vector<FoundSign>& active) {
+    if (rule.kind == SignRuleKind::not_finite) return not_finite(rule, active);
     const KnownSteps s = series_of(table_, rule.key);
     if (s.size() == 0 || (rule.kind == SignRuleKind::under_first && s.size() < kFewestSteps)) return false;
-    if (rule.kind == SignRuleKind::ever || rule.kind == SignRuleKind::counter) return once(rule, s, standing);
-    if (rule.kind == SignRuleKind::fell) return fell(rule, standing);
+    if (rule.kind == SignRuleKind::ever || rule.kind == SignRuleKind::counter) return once(rule, s, active);
+    if (rule.kind == SignRuleKind::fell) return fell(rule, active);
     if (rule.kind == SignRuleKind::never_right && !was_graded(table_)) return true;
     const Held held = held_against(rule, s);
-    if (!held.stands()) return true;
-    standing.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
-    standing.back().what = standing_words(rule, s, held, table_);
+    if (!held.active()) return true;
+    active.push_back({.rule = &rule, .since = s.step[began(rule, s, held)]});
+    active.back().what = words_of_active(rule, s, held, table_);
     return true;
   }
 
-  bool not_finite(const SignRule& rule, std::vector<FoundSign>& standing) const {
+  bool not_finite(const SignRule& rule, std::vector<FoundSign>& active) const {
     if (table_.not_finite.empty()) return !table_.empty();
     std::vector<std::string> keys;
     std::set<std::string> seen;
@@ -173,12 +173,12 @@ class SignFinder {
         keys.push_back(str(printable(key), " at step ", step));
     }
     if (seen.size() > keys.size()) keys.push_back(str(seen.size() - keys.size(), " other numbers"));
-    standing.push_back({.rule = &rule, .since = table_.not_finite[0].second, .at_once = true});
-    standing.back().what = "not finite: " + join(keys, ", ");
+    active.push_back({.rule = &rule, .since = table_.not_finite[0].second, .at_once = true});
+    active.back().what = "not finite: " + join(keys, ", ");
     return true;
   }
 
-  static bool once(const SignRule& rule, const KnownSteps& s, std::vector<FoundSign>& standing) {
+  static bool once(const SignRule& rule, const KnownSteps& s, std::vector<FoundSign>& active) {
     const bool counts = rule.kind == SignRuleKind::counter;
     size_t first = s.size(), worst = 0, times = 0;
     for (size_t i = 0; i < s.size(); ++i) {
@@ -188,22 +188,22 @@ class SignFinder {
       if (std::fabs(s.value[i]) > std::fabs(s.value[worst])) worst = i;
     }
     if (times == 0) return true;
-    standing.push_back({.rule = &rule, .since = s.step[first], .at_once = !counts});
+    active.push_back({.rule = &rule, .since = s.step[first], .at_once = !counts});
     const double most = std::fabs(s.value[worst]);
-    standing.back().what = counts
-                               ? str(most, " ", rule.words)
-                               : str(rule.words, " differ by up to ", measure_text(most), " (step ", s.step[worst],
-                                     "); beyond ", measure_text(rule.limit), " in ", times, " of ", s.size(), " steps");
+    active.back().what = counts
+                             ? str(most, " ", rule.words)
+                             : str(rule.words, " differ by up to ", measure_text(most), " (step ", s.step[worst],
+                                   "); beyond ", measure_text(rule.limit), " in ", times, " of ", s.size(), " steps");
     return true;
   }
 
-  bool fell(const SignRule& rule, std::vector<FoundSign>& standing) const {
+  bool fell(const SignRule& rule, std::vector<FoundSign>& active) const {
     const Trend trend = trend_of(table_, rule.key);
     if (trend.course == Course::unknown) return false;
     if (trend.course != Course::fell) return true;
-    standing.push_back({.rule = &rule, .since = trend.since});
-    standing.back().what = str(rule.words, " fell from ", percent(trend.best), " (its best, at step ", trend.best_step,
-                               ") to ", percent(trend.last), ", since step ", trend.since);
+    active.push_back({.rule = &rule, .since = trend.since});
+    active.back().what = str(rule.words, " fell from ", percent(trend.best), " (its best, at step ", trend.best_step,
+                             ") to ", percent(trend.last), ", since step ", trend.since);
     return true;
   }
 
@@ -259,7 +259,7 @@ void SignRow::fields(Fields& f) {
   f.field("title", title, "name of the sign");
   f.field("meaning", meaning, "what the sign usually means and what to look at");
   f.field("easy", easy, "what to say while the reward has risen");
-  f.field("also", also, "metrics that are shown beside");
+  f.field("also", also, "metrics that are shown with the sign");
   f.field("remedies", tries, "options to try, OPTION: HOW");
   f.choice("responses", responses, "stored responses that show the sign");
   f.section("rule", rules[0]);
@@ -309,7 +309,7 @@ namespace {
 constexpr size_t kFewestValues = 4, kWidestWindow = 10;
 constexpr double kLeastDifference = 0.03, kErrors = 4;  // of a difference of two means
 
-// Of one value, told by neighbours: a slow trend is no noise, and the largest jump is none either.
+// Of one value, estimated from its neighbours: a slow trend is no noise, and the largest jump is none either.
 double noise_of(const KnownSteps& series) {
   double sum = 0, largest = 0;
   for (size_t i = 1; i < series.size(); ++i) {

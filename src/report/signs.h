@@ -60,7 +60,7 @@ struct SignRow {
   Sign sign{};
   std::string title, meaning;
   std::string easy;                // what to say instead while the reward has risen and stays: then it is a note
-  std::vector<std::string> also;   // numbers that are shown beside
+  std::vector<std::string> also;   // numbers that are shown with it
   std::vector<std::string> tries;  // "option: what to do with it"
   ShownBy responses = ShownBy::none;
   std::array<SignRule, 3> rules;  // one is enough
@@ -69,14 +69,14 @@ struct SignRow {
 };
 std::span<const SignRow> sign_rows();  // in the order of Sign
 inline const SignRow& row_of(Sign sign) { return sign_rows()[static_cast<size_t>(sign)]; }
-// When it stands, in Markdown: "mean of the last 10 `train/dead_groups` above 50 %".
+// When it is active, in Markdown: "mean of the last 10 `train/dead_groups` above 50 %".
 std::string when_of(const SignRow& row);
 
 struct FoundSign {
   const SignRow* row = nullptr;
-  const SignRule* rule = nullptr;  // the first that stands
+  const SignRule* rule = nullptr;  // the first active one
   double since = 0;                // the step
-  bool at_once = false;            // it happened at that step; otherwise it stands
+  bool at_once = false;            // it happened at that step; otherwise it is active
   bool note = false;               // not harmful here
   std::string what;                // the figures, in words
   std::string advice() const { return note ? row->easy : row->advice(); }  // what it means and what to do
@@ -116,8 +116,8 @@ struct Trend {
   double low = kUnknown, high = kUnknown;                     // and the 95 % interval of last - first, where known
 };
 // Over windows of a fifth of the values, at most ten; at least four values, otherwise unknown. A difference counts from
-// 0.03 on and from four standard errors of the difference of two windows, as the differences of neighbours tell them.
-// Validations, two at least, also fell where the last lies below the first by an interval (Agresti and Caffo, as of two
+// 0.03 on and from four standard errors of the difference of two windows, as the differences of neighbours give them.
+// Validations, two at least, also fell where the last is below the first by an interval (Agresti and Caffo, as of two
 // samples of so many problems) that excludes zero; fewer than four are judged by it alone.
 Trend trend_of(const StepTable& table, const std::string& key);
 

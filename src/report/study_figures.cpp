@@ -106,7 +106,7 @@ std::vector<StudyFigure> study_figures(const FigureRequest& request) {
     return figures_of({groups, request});
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::empty) throw;
-    warn(str("a figure is not drawn: ", error.what()));
+    warn(str("a figure is left out: ", error.what()));
     return {};
   }
 }

@@ -14,14 +14,14 @@ namespace ucas {
 struct StudyFigure {
   std::string name;   // file stem: "passk", "dynamics-entropy"
   std::string title;  // a line above it
-  std::string note;   // a line or two below: what was drawn over what, how the intervals were made
+  std::string note;   // a line or two below: what was plotted over what, how the intervals were made
   std::string svg;    // whole document, self-contained, readable on light and dark ground; "" for a text
   std::string csv;
   std::string markdown;  // instead of svg, where the figure is a text or a table ("case")
   std::string table;     // Markdown below the figure: what its curves come to
 };
 
-// What is to be drawn.
+// What is to be plotted.
 enum class FigureKind {
   dynamics,    // validation accuracy, training reward, length and entropy against the step; mean and band over seeds
   passk,       // pass@k against k with intervals, one curve a group
@@ -62,9 +62,8 @@ std::vector<StudyFigure> case_figures(const FigureInput& in);
 std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
 
 // What the figures share.
-constexpr size_t kMostSources =
-    4;  // are drawn one by one where nothing else is asked for; more together, if they can be
-// Sets of problems that are drawn one by one: those asked for that the evaluation has, else all it has if there are
+constexpr size_t kMostSources = 4;  // get a panel each where nothing else is asked for; more together, if they can be
+// Sets of problems that get a panel each: those asked for that the evaluation has, else all it has if there are
 // several; {""} = all problems together.
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);
 Cell spread_cell(const std::vector<double>& values, bool share);  // mean and deviation of what is known

@@ -41,7 +41,7 @@ class study_figures_of_runs : public ::testing::Test {
     }
     return nullptr;
   }
-  std::vector<StudyFigure> draw(FigureKind kind, std::vector<std::string> runs, std::string metric = "greedy",
+  std::vector<StudyFigure> plot(FigureKind kind, std::vector<std::string> runs, std::string metric = "greedy",
                                 std::vector<std::string> problems = {}) {
     return study_figures({kind, std::move(runs), "", std::move(metric), std::move(problems), sources_});
   }
@@ -55,7 +55,7 @@ class study_figures_of_runs : public ::testing::Test {
 
 TEST_F(study_figures_of_runs, dynamics_holds_the_numbers_of_steps_jsonl) {
   auto runs = write_synthetic_demo(root_, 3);
-  auto figures = draw(FigureKind::dynamics, runs);
+  auto figures = plot(FigureKind::dynamics, runs);
   for (const char* name : {"dynamics-accuracy", "dynamics-reward", "dynamics-length", "dynamics-entropy"}) {
     ASSERT_NE(named(figures, name), nullptr) << name;
   }
@@ -77,7 +77,7 @@ TEST_F(study_figures_of_runs, dynamics_holds_the_numbers_of_steps_jsonl) {
 
 TEST_F(study_figures_of_runs, equal_runs_give_equal_bytes) {
   auto runs = write_synthetic_demo(root_, 2);
-  auto first = draw(FigureKind::passk, runs), second = draw(FigureKind::passk, runs);
+  auto first = plot(FigureKind::passk, runs), second = plot(FigureKind::passk, runs);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].svg, second[0].svg);
   EXPECT_EQ(first[0].csv, second[0].csv);
@@ -86,7 +86,7 @@ TEST_F(study_figures_of_runs, equal_runs_give_equal_bytes) {
 TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_intervals_of_several) {
   auto runs = write_synthetic_demo(root_, 1);
   Json file = read_json(root_ + "/ucas-seed0/eval/final.json", 1 << 20);
-  auto one = draw(FigureKind::passk, runs);
+  auto one = plot(FigureKind::passk, runs);
   ASSERT_EQ(one.size(), 1u);
   size_t found = 0;
   for (const auto& row : rows(one[0].csv)) {
@@ -99,7 +99,7 @@ TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_interv
   }
   EXPECT_EQ(found, 7u);
 
-  auto several = draw(FigureKind::passk, write_synthetic_demo(root_ + "/more", 3));
+  auto several = plot(FigureKind::passk, write_synthetic_demo(root_ + "/more", 3));
   std::vector<double> values;
   for (int seed : {0, 1, 2}) {
     values.push_back(read_json(str(root_, "/more/ucas-seed", seed, "/eval/final.json"), 1 << 20)["pass@k"][0]["value"]
@@ -115,7 +115,7 @@ TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_interv
 }
 
 TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
-  auto figures = draw(FigureKind::bars, write_synthetic_demo(root_, 3), "mean@16");
+  auto figures = plot(FigureKind::bars, write_synthetic_demo(root_, 3), "mean@16");
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].name, "bars-mean-16");
   std::vector<double> values;
@@ -131,7 +131,7 @@ TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
 }
 
 TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped_by_before_and_after) {
-  auto figures = draw(FigureKind::confidence, write_synthetic_demo(root_, 1));
+  auto figures = plot(FigureKind::confidence, write_synthetic_demo(root_, 1));
   ASSERT_EQ(figures.size(), 2u);  // DAPO and UCAS
   const StudyFigure& ucas = *named(figures, "confidence-ucas");
   RunRecord before = read_run(root_ + "/base-seed0"), after = read_run(root_ + "/ucas-seed0");
@@ -161,7 +161,7 @@ TEST_F(study_figures_of_runs, of_evaluations_alone_the_first_model_is_the_one_be
   second.label = "b";
   second.seed = 3;
   auto runs = {write_synthetic_run(root_ + "/a", first), write_synthetic_run(root_ + "/b", second)};
-  auto figures = draw(FigureKind::confidence, runs);
+  auto figures = plot(FigureKind::confidence, runs);
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].name, "confidence");
   EXPECT_NE(figures[0].note.find("a before, b after"), std::string::npos) << figures[0].note;
@@ -175,7 +175,7 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
   const std::vector<std::string> runs = {write_synthetic_run(root_ + "/b", base),
                                          write_synthetic_run(root_ + "/u", ucas)};
   sources_ = {"math500"};
-  auto scatter = draw(FigureKind::confidence, runs);
+  auto scatter = plot(FigureKind::confidence, runs);
   ASSERT_EQ(scatter.size(), 1u);
   EXPECT_EQ(scatter[0].name, "confidence-math500");
   auto all = rows(scatter[0].csv);
@@ -183,7 +183,7 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
   for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i][0], "math500");
 
   sources_ = {};
-  auto curves = draw(FigureKind::passk, runs);
+  auto curves = plot(FigureKind::passk, runs);
   ASSERT_EQ(curves.size(), 2u) << "each set, not all problems together";
   EXPECT_EQ(curves[0].name, "passk-amc83");
   EXPECT_EQ(curves[1].name, "passk-math500");
@@ -199,7 +199,7 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
     EXPECT_TRUE(curves[i].table.starts_with("|  | pass@1 % |")) << curves[i].table;
   }
   sources_ = {"minerva"};
-  EXPECT_TRUE(draw(FigureKind::passk, runs).empty());
+  EXPECT_TRUE(plot(FigureKind::passk, runs).empty());
   EXPECT_NE(warned_.find("no evaluation has minerva; there is amc83, math500"), std::string::npos) << warned_;
 }
 
@@ -207,9 +207,9 @@ TEST_F(study_figures_of_runs, many_levels_of_one_size_have_one_curve_together) {
   SyntheticRun run;
   run.method = "ucas";
   run.sources = {"rule0", "rule1", "rule2", "rule3"};
-  EXPECT_EQ(draw(FigureKind::passk, {write_synthetic_run(root_ + "/four", run)}).size(), 4u);
+  EXPECT_EQ(plot(FigureKind::passk, {write_synthetic_run(root_ + "/four", run)}).size(), 4u);
   run.sources.push_back("rule4");
-  const auto curves = draw(FigureKind::passk, {write_synthetic_run(root_ + "/five", run)});
+  const auto curves = plot(FigureKind::passk, {write_synthetic_run(root_ + "/five", run)});
   ASSERT_EQ(curves.size(), 1u);
   EXPECT_EQ(curves[0].name, "passk");
 }
@@ -228,7 +228,7 @@ TEST_F(study_figures_of_runs, entropy_that_falls_and_recovers_is_told_from_one_t
     write_file(path + "/steps.jsonl", text);
     return path;
   };
-  auto figures = draw(FigureKind::dynamics, {course("up", 0.6), course("down", 0.2)});
+  auto figures = plot(FigureKind::dynamics, {course("up", 0.6), course("down", 0.2)});
   const StudyFigure* entropy = named(figures, "dynamics-entropy");
   ASSERT_TRUE(entropy);
   // windows of two steps: the first's mean is 0.94, the tenth's (steps 19, 20) 0.22, the last's 0.59
@@ -252,7 +252,7 @@ TEST_F(study_figures_of_runs, a_band_ends_where_its_quantity_does) {
     }
     write_file(runs.back() + "/steps.jsonl", text);
   }
-  const auto figures = draw(FigureKind::dynamics, runs);
+  const auto figures = plot(FigureKind::dynamics, runs);
   ASSERT_TRUE(named(figures, "dynamics-entropy") && named(figures, "dynamics-reward"));
   // Numbers of an axis, with a minus sign (U+2212): a reward may be negative, an entropy is not.
   EXPECT_EQ(named(figures, "dynamics-entropy")->svg.find(">\xe2\x88\x92"), std::string::npos);
@@ -274,10 +274,10 @@ TEST_F(study_figures_of_runs, validation_on_many_sets_is_drawn_as_their_mean) {
     write_file(path + "/steps.jsonl", text);
     return path;
   };
-  auto four = draw(FigureKind::dynamics, {validated("four", 4)});
+  auto four = plot(FigureKind::dynamics, {validated("four", 4)});
   EXPECT_TRUE(named(four, "dynamics-accuracy-s3"));
   EXPECT_FALSE(named(four, "dynamics-accuracy"));
-  auto five = draw(FigureKind::dynamics, {validated("five", 5)});
+  auto five = plot(FigureKind::dynamics, {validated("five", 5)});
   EXPECT_FALSE(named(five, "dynamics-accuracy-s3"));
   ASSERT_TRUE(named(five, "dynamics-accuracy"));
   const auto lines = rows(named(five, "dynamics-accuracy")->csv);
@@ -287,20 +287,20 @@ TEST_F(study_figures_of_runs, validation_on_many_sets_is_drawn_as_their_mean) {
 
 TEST_F(study_figures_of_runs, cases_put_every_group_s_response_beside_the_others) {
   auto runs = write_synthetic_demo(root_, 1);
-  auto figures = draw(FigureKind::cases, runs, "", {"synthetic/3"});
+  auto figures = plot(FigureKind::cases, runs, "", {"synthetic/3"});
   ASSERT_EQ(figures.size(), 1u);
   RunRecord base = read_run(root_ + "/base-seed0");
   EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy->response), std::string::npos);
   EXPECT_NE(figures[0].markdown.find("<th>DAPO</th><th>UCAS</th>"), std::string::npos);
   EXPECT_EQ(rows(figures[0].csv).size(), 4u);
-  EXPECT_EQ(rows(draw(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems unless told
+  EXPECT_EQ(rows(plot(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems by default
 }
 
 TEST_F(study_figures_of_runs, model_text_in_a_case_stays_text) {
   SyntheticRun run;
   run.method = "ucas";
   run.response = "</pre></td><script>alert(1)</script>\n\n# heading\n\xe2\x80\xae";
-  auto figures = draw(FigureKind::cases, {write_synthetic_run(root_ + "/r", run)});
+  auto figures = plot(FigureKind::cases, {write_synthetic_run(root_ + "/r", run)});
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].markdown.find("<script"), std::string::npos);
   EXPECT_EQ(figures[0].markdown.find("\n# heading"), std::string::npos);
@@ -312,15 +312,15 @@ TEST_F(study_figures_of_runs, what_is_lacking_is_said) {
   SyntheticRun base;
   base.label = "base";
   auto runs = {write_synthetic_run(root_ + "/base", base)};
-  EXPECT_TRUE(draw(FigureKind::dynamics, runs).empty());
+  EXPECT_TRUE(plot(FigureKind::dynamics, runs).empty());
   EXPECT_NE(warned_.find("steps.jsonl"), std::string::npos);
-  EXPECT_TRUE(draw(FigureKind::bars, runs, "mean@x").empty());
+  EXPECT_TRUE(plot(FigureKind::bars, runs, "mean@x").empty());
   EXPECT_NE(warned_.find("mean@x"), std::string::npos);
 }
 
 TEST_F(study_figures_of_runs, files_are_written_for_what_there_is) {
   auto runs = write_synthetic_demo(root_, 1);
-  auto written = write_figures(draw(FigureKind::passk, runs), root_ + "/out");
+  auto written = write_figures(plot(FigureKind::passk, runs), root_ + "/out");
   EXPECT_EQ(written, (std::vector<std::string>{root_ + "/out/passk.svg", root_ + "/out/passk.csv"}));
   EXPECT_TRUE(read_file(written[0]).starts_with("<svg "));
 }

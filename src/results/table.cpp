@@ -92,12 +92,12 @@ std::string Table::text(const std::string& indent, size_t width) const {
     }
     if (first > 1) out += "\n";
     for (const std::vector<std::string>& line : lines) {
-      std::string drawn = indent;
+      std::string row = indent;
       for (size_t i = 0; i < std::min(line.size(), next); i = i == 0 ? first : i + 1) {
-        drawn += i > 0 ? "  " : "";
-        drawn += side_of(*this, i) == 'l' ? pad_right(line[i], widths[i]) : pad_left(line[i], widths[i]);
+        row += i > 0 ? "  " : "";
+        row += side_of(*this, i) == 'l' ? pad_right(line[i], widths[i]) : pad_left(line[i], widths[i]);
       }
-      out += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+      out += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
     }
     if (next == first) break;
   }

@@ -117,7 +117,7 @@ struct Table {
   void add(std::vector<Cell> cells) { rows.emplace_back(std::move(cells)); }
 
   // Columns of one width, two spaces between. In lines of at most `width` characters (0 = of any length) the columns
-  // that do not fit stand in blocks below, each beside the first column again.
+  // that do not fit go into blocks below, each next to the first column again.
   std::string text(const std::string& indent = "", size_t width = 0) const;
   std::string markdown() const;
   std::string csv() const;  // numbers as they are, without caption and notes

@@ -9,12 +9,11 @@
 #include "base/text/fields.h"
 #include "sampling/config.h"
 
+// Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
+// many turns. An environment is a row here and a file in rollout/environment: X(name, name in options).
 #define UCAS_ENVIRONMENTS(X) X(calculator, "calculator")
 
 namespace ucas {
-
-// Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
-// many turns. An environment is a row here and a file beside this one: X(name, name in options).
 
 #define UCAS_ENVIRONMENT_KIND(kind, name) kind,
 enum class EnvironmentKind : uint8_t { none, UCAS_ENVIRONMENTS(UCAS_ENVIRONMENT_KIND) };
@@ -51,7 +50,7 @@ struct TrainRolloutConfig {
   int64_t response_length = 1024;  // limit, end token and inserts included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
-  std::vector<std::string> stop;     // texts that end a response, beside stop tokens
+  std::vector<std::string> stop;     // texts that end a response, as stop tokens do
   std::vector<std::string> servers;  // who samples in the place of this program (rollout/served_rollout.h)
   int64_t retries = 10;              // of one request
   double request_timeout = 600;      // seconds of one try

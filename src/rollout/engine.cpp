@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "model/decoder.h"
 #include "rollout/scheduler.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
@@ -49,13 +49,13 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
 }
 
 // What the weights leave of the device's whole memory. A training knows what else stays there, and gives cache_tokens.
-int64_t room_beside(Model& model) {
+int64_t free_for_cache(Model& model) {
   int64_t weights = 0;
   for (const NamedTensor& p : model.parameters()) weights += static_cast<int64_t>(p.tensor.nbytes());
   return std::max<int64_t>(usable_gpu(cuda_memory(model.device().index())) - weights, 1);
 }
 
-EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
+KvBudget budget_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
   LongestTokens longest{request.feed.room_tokens, request.feed.room_tokens, request.feed.room_tokens};
@@ -71,16 +71,15 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
   const auto jobs = static_cast<int64_t>(request.jobs.size());
   const int64_t prompts = std::max(request.feed.more ? samples : jobs, request.feed.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
-  const int64_t gpu_free = of.device().is_cpu() ? 0 : room_beside(of);
+  const int64_t gpu_free = of.device().is_cpu() ? 0 : free_for_cache(of);
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-  return engine_room(config, prompts, samples, longest, 2 * number * width, gpu_free);
+  return kv_budget(config, prompts, samples, longest, 2 * number * width, gpu_free);
 }
 
-// Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
-// each one active.
+// A cache that slots share: tokens of a block, tokens reserved at admission, headroom for each active sequence.
 constexpr int64_t kBlock = 256, kBeginning = 2 * kBlock, kGrowth = kBlock / 4;
 
-// The model's tokens and what was said to it.
+// The model's tokens and the inserts.
 int64_t length_of(const Episode& response) { return std::ssize(response.token) + inserted_tokens(response.inserts); }
 
 bool waits_for_insert(const Episode& response) {
@@ -106,7 +105,7 @@ class Run {
   int64_t admissible() const;
   void add(std::span<const PromptJob> jobs);
   void fill_slots();
-  bool take_up(size_t result);
+  bool resume_evicted(size_t result);
   void allocate_values();
   bool has_place_for_prompts() const;
   bool prefill_next();
@@ -123,7 +122,7 @@ class Run {
   const RolloutRequest& request_;
   const EngineConfig config_;
   const int64_t vocab_;
-  const EngineRoom room_;
+  const KvBudget room_;
   int64_t longest_prompt_ = 0;
   std::vector<PromptJob> jobs_;
   Scheduler scheduler_;
@@ -131,7 +130,7 @@ class Run {
   std::vector<int64_t> free_slots_;   // of samples
   at::Tensor first_logits_;           // [prompt slots, V], of the prompts' last tokens
   std::vector<Live> live_;            // in the order in which they began
-  std::vector<size_t> set_aside_;     // results that wait for room, the oldest last
+  std::vector<size_t> evicted_;       // results that wait for room, the oldest last
   std::vector<size_t> first_result_;  // by job
   std::vector<Episode> results_;
   std::vector<char> done_;                 // by result
@@ -144,19 +143,19 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       request_(request),
       config_(config),
       vocab_(model.config().vocab_size),
-      room_(room_of(request, config, model)),
+      room_(budget_of(request, config, model)),
       longest_prompt_(request.feed.room_tokens),
       scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
   add(request.jobs);
   if (results_.empty()) return;
-  EngineRoom room = room_;
+  KvBudget room = room_;
   room.tokens = cache_tokens();
   cache_ = model.make_cache(room);
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
   decoder_ = model.make_decoder(*cache_, request.sampling);
-  UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is asked after each token");
+  UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is called after each token");
 }
 
 void Run::add(std::span<const PromptJob> jobs) {
@@ -186,7 +185,7 @@ std::string Run::state() const {
       std::ranges::max_element(live_, {}, [&](const Live& l) { return results_[l.result].token.size(); });
   const Episode& of = results_[longest->result];
   return str("sampling ", results_.size(), " responses, ", std::ranges::count(done_, 1), " ended, ", live_.size(),
-             " under way, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
+             " active, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
              ", sample ", of.sample, ", at token ", of.token.size());
 }
 
@@ -208,24 +207,24 @@ std::vector<Episode> Run::finish() {
   return ended;
 }
 
-// Of a cache whose slots share it: one response at full length fits beside all prompts.
+// Of a cache whose slots share it: one response at full length fits with all prompts.
 int64_t Run::cache_tokens() const {
   if (room_.tokens == 0) return 0;
   return std::max(room_.tokens, room_.length + kBeginning) + room_.prompt_slots * (longest_prompt_ + kBlock);
 }
 
-// How many more responses may begin now: each takes a block or two soon, and those active go on growing.
+// How many more responses may begin now: each needs a block or two in its next steps, and active ones keep growing.
 int64_t Run::admissible() const {
   const auto slots = static_cast<int64_t>(free_slots_.size());
   const int64_t room = (cache_->free_tokens() - kGrowth * static_cast<int64_t>(live_.size())) / kBeginning;
   return std::min(slots, live_.empty() ? std::max<int64_t>(room, 1) : room);
 }
 
-// Responses that were set aside go first.
+// Evicted responses go first.
 void Run::fill_slots() {
-  while (!set_aside_.empty()) {
-    if (admissible() <= 0 || !take_up(set_aside_.back())) return;
-    set_aside_.pop_back();
+  while (!evicted_.empty()) {
+    if (admissible() <= 0 || !resume_evicted(evicted_.back())) return;
+    evicted_.pop_back();
   }
   while (admissible() > 0) {
     auto admissions = scheduler_.next_samples(admissible());
@@ -240,9 +239,9 @@ void Run::fill_slots() {
 // Prompts have so many places, in a cache where responses share them; each one active keeps its own.
 bool Run::has_place_for_prompts() const {
   if (!room_.shares() || room_.prompts >= static_cast<int64_t>(jobs_.size())) return true;
-  std::set<int64_t> under_way;
-  for (const Live& live : live_) under_way.insert(results_[live.result].job);
-  return static_cast<int64_t>(under_way.size()) + room_.prompt_slots <= room_.prompts;
+  std::set<int64_t> active;
+  for (const Live& live : live_) active.insert(results_[live.result].job);
+  return static_cast<int64_t>(active.size()) + room_.prompt_slots <= room_.prompts;
 }
 
 bool Run::prefill_next() {
@@ -278,12 +277,12 @@ void Run::allocate_values() {
     live_.pop_back();
     cache_->release(last.slot);
     free_slots_.push_back(last.slot);
-    set_aside_.push_back(last.result);
+    evicted_.push_back(last.result);
   }
 }
 
-// Goes on with a response that was set aside: its keys and values are made again. False: there is no room yet.
-bool Run::take_up(size_t result) {
+// Resumes an evicted response: re-prefills its KV cache. False: there is no room yet.
+bool Run::resume_evicted(size_t result) {
   const Episode& response = results_[result];
   const std::span<const int32_t> prompt = job(response.job).prompt;
   const std::vector<int32_t> context = with_inserts(response.token, response.inserts);
@@ -335,7 +334,7 @@ void Run::decode_step() {
     bool goes_on = true;
     for (size_t at = i; goes_on && at < sampled.size(); at += lanes.size()) {
       ++live.position;
-      if (next_of_insert(live)) continue;  // what was sampled after the token before is not asked for
+      if (next_of_insert(live)) continue;  // the token sampled before it is dropped
       goes_on = take(live.result, sampled[at]);
       live.token = sampled[at].token;
       live.inserted = 0;
@@ -361,7 +360,7 @@ SampleRequest Run::ask(size_t result, int64_t row) const {
   return {row, key, job(response.job).greedy};
 }
 
-// Puts the next token of what an environment has just said in the place of a sampled one: its keys and values join the
+// Puts the insert's next token in the place of a sampled one: its keys and values join the
 // cache like those of any token.
 bool Run::next_of_insert(Live& live) const {
   const Episode& response = results_[live.result];

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
@@ -106,7 +106,7 @@ TEST(engine_parity, responses_that_share_their_prompts_have_the_bits_of_those_th
     auto& prompt = prompts.emplace_back();
     for (int64_t i = 0; i < length; ++i) prompt.push_back(static_cast<int32_t>(rng.below(58)));
   }
-  const EngineRoom room = engine_room({.max_slots = 8}, 14, 112, {124, 100, 24}, 1);
+  const KvBudget room = kv_budget({.max_slots = 8}, 14, 112, {124, 100, 24}, 1);
   ASSERT_TRUE(room.shares());
   ASSERT_LT(room.prompts, 14);
   for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {

@@ -101,7 +101,7 @@ TEST(gpu_engine, responses_that_find_no_room_wait_and_go_on) {
     const auto jobs = jobs_of(prompts, 3);
     const RolloutRequest request = request_of(jobs, {.max_tokens = 270}, {});  // nothing ends before: three blocks each
     const auto ample = make_engine(*view.model, {.max_slots = 6})->run(request);
-    // Room for one response at full length beside the prompts: the others that began are set aside.
+    // Room for one response at full length with the prompts: the others that began are evicted.
     const auto tight = make_engine(*view.model, {.max_slots = 6, .cache_tokens = 1})->run(request);
     ASSERT_EQ(tight.size(), ample.size());
     int64_t same = 0, count = 0;
@@ -111,7 +111,7 @@ TEST(gpu_engine, responses_that_find_no_room_wait_and_go_on) {
     }
     std::printf("%s: %ld of %ld tokens as with ample room\n", view.name, static_cast<long>(same),
                 static_cast<long>(count));
-    EXPECT_GT(same, count / 2) << view.name;  // keys made again differ in last bits, and so may a draw
+    EXPECT_GT(same, count / 2) << view.name;  // recomputed keys differ in last bits, and so may a sample
     EXPECT_LE(mismatch_of(*view.model, prompts, tight), 0.05) << view.name;
   }
 }

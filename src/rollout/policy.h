@@ -48,7 +48,7 @@ std::string cuda_in_words();
 at::Device parse_device(const std::string& name);
 int64_t visible_cuda_devices();
 // `device` of the rank that is number `local` on its host: "cuda" is the local-th of the `visible` devices where there
-// are several, and never stored, so that a run goes on wherever its ranks are. Error(ErrorKind::config) where there are
+// are several, and never stored, so that a run resumes wherever its ranks are. Error(ErrorKind::config) where there are
 // too few.
 std::string device_of_rank(const std::string& device, int64_t local, int64_t visible);
 // Whether ranks divide the cores that they share: of `threads` = 0, unless OMP_NUM_THREADS says otherwise.
@@ -58,7 +58,7 @@ bool cores_are_divided(int64_t threads);
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);
-// A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
+// A checkpoint with its tokenizer, which may be elsewhere ("": next to the weights); checks the vocabulary before it
 // reads the weights. `masters` as load_model() has it.
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
                    const std::string& tokenizer = "", const KeptMasters& masters = nullptr);

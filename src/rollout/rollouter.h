@@ -45,7 +45,7 @@ struct Episode {    // one response; vectors of its tokens have its length, end 
   std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
   std::vector<float> confidence;     // C = LSE(z) - mean_v z
   std::vector<float> logit;          // raw logit of the chosen token
-  std::vector<Insert> inserts = {};  // what an environment said between them, ascending
+  std::vector<Insert> inserts = {};  // of an environment between them, ascending
 };
 
 // Who takes the episodes. Called from the calling thread.
@@ -66,7 +66,7 @@ struct RolloutFeed {
 // What ends an episode, or the run.
 struct RolloutLimits {
   std::vector<int32_t> stop_ids;
-  std::function<bool(const Episode&)> ends;  // asked after each token: true ends the response like a stop id
+  std::function<bool(const Episode&)> ends;  // called after each token: true ends the response like a stop id
   std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
   // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
@@ -88,7 +88,7 @@ struct RolloutRequest {
   RolloutSink sink;
   RolloutFeed feed;
   RolloutLimits limits;
-  // Asked after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
+  // Called after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
   // there is room for it and a token more; else the episode ends as one that was cut.
   std::function<EnvironmentReply(const Episode&)> environment;
   std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number
@@ -109,10 +109,10 @@ class Rollouter {
 
 std::unique_ptr<Rollouter> make_engine(Model& model, EngineConfig config = {});
 
-// Sampling on all ranks: each takes every size-th prompt, and all get all responses, as from one process. A response
-// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. Responses travel as bytes, bit
-// for bit: numbers as they lie in memory, as all who read them are the same program. Without inserts: an environment is
-// refused under several ranks.
+// Sampling on all ranks: each samples every size-th prompt, and all get all responses, as from one process. A response
+// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. Responses are exchanged as bytes,
+// bit for bit: numbers in memory order, as all readers are the same program. Without inserts: an environment is refused
+// under several ranks.
 
 // Borrows both.
 std::unique_ptr<Rollouter> share_rollout(Rollouter& own, Ranks& ranks);

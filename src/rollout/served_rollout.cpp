@@ -25,8 +25,8 @@ namespace {
 
 constexpr int64_t kKnownTokens = 64;  // of the response that is part of the known text, at most
 constexpr uint32_t kKnownSeed = 1;
-constexpr double kTaking = 120;  // seconds at least for a call of a hand-over: weights are read from a disk
-// Weights of before are told from those of now where they move log-probs by more than the rounding of f32.
+constexpr double kTaking = 120;  // seconds at least for a weight sync's call: weights are read from a disk
+// Old and new weights are distinguished only if they move log-probs by more than the rounding of f32.
 constexpr double kMoved = 1e-5;
 
 // A seed for each response: a server knows nothing of the others.
@@ -68,7 +68,7 @@ struct Item {
   uint32_t sample;
 };
 
-// A text that ends a response is known here alone: what came after it is dropped.
+// Stop strings are applied client-side: the text after one is dropped.
 void end_at_text(const std::function<bool(const Episode&)>& ends, Episode& episode) {
   Episode part = episode;
   part.token.clear();
@@ -128,7 +128,7 @@ std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, E
   if (said.token.size() != said.logprob.size()) {
     return str("a damaged reply (", count, " tokens with ", said.logprob.size(), " log-probs)");
   }
-  if (count == 0 || count > ask.max_tokens) return str(count, " tokens where 1 to ", ask.max_tokens, " were asked for");
+  if (count == 0 || count > ask.max_tokens) return str(count, " tokens where 1 to ", ask.max_tokens, " were requested");
   for (size_t t = 0; t < said.token.size(); ++t) {
     if (said.token[t] >= model_.config().vocab_size) {
       return str("token id ", said.token[t], " is outside of the vocabulary of ", model_.config().vocab_size, " ids");
@@ -202,7 +202,7 @@ std::vector<Episode> ServedRollout::run(const RolloutRequest& request) {
   return out;
 }
 
-// One call, tried again like any request, for rollout.patience; the first time that is said.
+// One call, retried like any request, for rollout.patience; the first retry is logged.
 HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body, double timeout) const {
   HttpClient client(servers_[server], timeout);
   bool said = false;
@@ -210,14 +210,14 @@ HttpReply ServedRollout::call(size_t server, const std::string& path, const std:
       config_.retries, 0.25, config_.patience, [&] { return client.post(path, body, headers_with(api_key())); },
       [&](const HttpReply& reply) {
         if (!said) {
-          warn(str(servers_[server].text(), path, ": ", words_of(reply, api_key()), "; asked again for up to ",
+          warn(str(servers_[server].text(), path, ": ", words_of(reply, api_key()), "; retried for up to ",
                    human_seconds(config_.patience), " (rollout.patience)"));
         }
         said = true;
       });
 }
 
-void ServedRollout::take_up(size_t server, const std::string& directory) const {
+void ServedRollout::load_weights(size_t server, const std::string& directory) const {
   for (const VllmCall& step : vllm_hand_over(directory, str(weights_))) {
     const HttpReply reply = call(server, step.path, step.body, std::max(config_.request_timeout, kTaking));
     const std::string refused = reply.status == 200 ? vllm_refuses(reply.body) : words_of(reply, api_key());
@@ -253,8 +253,8 @@ std::string ServedRollout::ask(size_t server, const std::string& body, double ti
   return why;
 }
 
-// A response to the known prompt, sampled as training draws.
-Episode ServedRollout::draw(size_t server) const {
+// A response to the known prompt, sampled as in training.
+Episode ServedRollout::sample_known(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
                          .max_tokens = std::min(config_.response_length, kKnownTokens),
@@ -297,7 +297,7 @@ void ServedRollout::check_known(size_t server, std::span<const double> theirs, s
                       "its log-probs of a known text are still those of the weights before (mean difference ", before,
                       " from them, ", now,
                       " from ours): they were not delivered; see what the server loads "
-                      "when it is told to"),
+                      "on a weight sync"),
                   kInterrupted);
     }
   }
@@ -310,14 +310,14 @@ void ServedRollout::check_known(size_t server, std::span<const double> theirs, s
               kInterrupted);
 }
 
-void ServedRollout::check_drawn(size_t server, const Episode& sampled) const {
+void ServedRollout::check_sampled(size_t server, const Episode& sampled) const {
   std::vector<int32_t> ids = known_prompt_;
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
   const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
   if (apart <= kWeightSyncTolerance) return;
   throw Error(ErrorKind::server,
-              str(acknowledged_by(server), "the log-probs of what it draws differ from ours by ", apart,
+              str(acknowledged_by(server), "the log-probs of what it samples differ from ours by ", apart,
                   " in the mean, more than ", kWeightSyncTolerance, ": they are not of temperature ",
                   config_.temperature, " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
               kInterrupted);
@@ -353,7 +353,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   sync_directory(temporary);
   rename_path(temporary, target);
   const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
-  on_all([&](size_t server) { take_up(server, seen); });
+  on_all([&](size_t server) { load_weights(server, seen); });
   check_weights();
   for (const std::string& old : list_directory(folder)) {
     if (old != name) remove_all(path_join(folder, old));
@@ -364,7 +364,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
 void ServedRollout::check_weights() {
   if (known_.empty()) {
     known_ = known_prompt_;
-    const Episode sampled = draw(0);
+    const Episode sampled = sample_known(0);
     known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);
@@ -372,9 +372,9 @@ void ServedRollout::check_weights() {
   std::vector<std::vector<double>> known(servers_.size());
   on_all([&](size_t server) { known[server] = known_scores(server); });
   for (size_t server = 0; server < servers_.size(); ++server) check_known(server, known[server], ours);
-  std::vector<Episode> drawn(servers_.size());
-  on_all([&](size_t server) { drawn[server] = draw(server); });
-  for (size_t server = 0; server < servers_.size(); ++server) check_drawn(server, drawn[server]);
+  std::vector<Episode> sampled(servers_.size());
+  on_all([&](size_t server) { sampled[server] = sample_known(server); });
+  for (size_t server = 0; server < servers_.size(); ++server) check_sampled(server, sampled[server]);
   before_ = ours;
 }
 

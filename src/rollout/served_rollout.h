@@ -1,8 +1,8 @@
-// Sampling by servers of vLLM: prompts go out as token ids, each response with a seed of its
-// own, and come back as token ids with log-probs; weights go over by a directory that the servers see, too. A hand-over
-// that was acknowledged is not believed: after each one the server's log-probs of a known text must be ours, and nearer
-// to ours than to those of the weights before. Borrows model and tokenizer files; the directory is inside the run's.
-// Threads: one caller; requests have their own, and each server its own while weights are handed over.
+// Sampling by servers of vLLM: prompts are sent as token ids, each response with a seed of its own, and received as
+// token ids with log-probs; weights are synced through a directory that the servers see, too. An acknowledged sync is
+// not trusted: after each one the server's log-probs of a known text must be ours, and closer to ours than to those of
+// the weights before. Borrows model and tokenizer files; the directory is inside the run's. Threads: one caller;
+// requests have their own, and each server its own during a sync.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace ucas {
 
-// What vLLM (0.32) is asked and answers, as it documents it: its OpenAI-compatible interface with what it adds, token
-// ids in and out and log-probs of the prompt; weights by a directory that both sides see, which its workers' own
+// Requests to vLLM (0.32) and its replies, as it documents them: its OpenAI-compatible interface with what it adds,
+// token ids in and out and log-probs of the prompt; weights by a directory that both sides see, which its workers' own
 // reload_weights takes, called through the interface for developers. Texts alone; who sends them is
 // rollout/served_rollout. Threads: any; nothing is kept.
 
@@ -33,7 +33,7 @@ struct SamplerAsk {
   uint32_t seed = 0;
 };
 
-// What a reply says. Whether it can be true is checked by who asked.
+// The content of a reply. Whether it can be true is checked by the caller.
 struct SamplerReply {
   std::vector<int32_t> token;  // the stop token included
   std::vector<double> logprob;
@@ -49,8 +49,8 @@ SamplerReply vllm_sampled(const std::string& body);
 // Log-probs of all ids but the first, at temperature 1.
 std::vector<double> vllm_scored(const std::string& body, std::span<const int32_t> ids);
 
-// The calls that hand weights over, in order. After each the server has said 200; vllm_refuses() finds what a body that
-// came with it says against that, or "".
+// The calls that sync weights, in order. After each the server has returned 200; vllm_refuses() finds the reason in a
+// body that says otherwise, or "".
 struct VllmCall {
   std::string path, body;
 };
@@ -79,17 +79,17 @@ class ServedRollout final : public Rollouter {
  private:
   HttpReply call(size_t server, const std::string& path, const std::string& body, double timeout) const;  // seconds
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Episode& into) const;
-  void take_up(size_t server, const std::string& directory) const;
+  void load_weights(size_t server, const std::string& directory) const;
   void check_weights();
   std::vector<double> known_scores(size_t server) const;  // its log-probs of the known text
   void check_known(size_t server, std::span<const double> theirs, std::span<const double> ours);
-  void check_drawn(size_t server, const Episode& sampled) const;
+  void check_sampled(size_t server, const Episode& sampled) const;
   std::string acknowledged_by(size_t server) const;
   // `work` for every server, all at once; throws what the first of them threw.
   void on_all(const std::function<void(size_t server)>& work) const;
   std::string ask(size_t server, const std::string& body, double timeout,
                   const std::function<std::string(const HttpReply&)>& take) const;
-  Episode draw(size_t server) const;
+  Episode sample_known(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
 
   const TrainRolloutConfig config_;
@@ -99,7 +99,7 @@ class ServedRollout final : public Rollouter {
   const int64_t token_budget_;
   std::string name_;            // of the model there
   std::vector<int32_t> known_;  // the known text: the prompt and a response to it
-  std::vector<double> before_;  // our log-probs of it at the last hand-over
+  std::vector<double> before_;  // our log-probs of it at the last weight sync
   int64_t weights_ = 0;
   int64_t tried_again_ = 0;
   double difference_ = 0;

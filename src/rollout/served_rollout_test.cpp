@@ -97,14 +97,14 @@ TEST_F(served_rollout, the_same_request_gives_the_same_responses_and_each_sample
   EXPECT_TRUE(std::ranges::any_of(first, [&](const Episode& s) { return s.token != first[0].token; }));
 }
 
-// Each waits until the other one was told, too.
+// Each waits until the other one was called, too.
 TEST_F(served_rollout, all_servers_take_weights_at_the_same_time) {
   FakeServer other(tiny_.model());
-  std::atomic<int> told{0};
+  std::atomic<int> called{0};
   for (FakeServer* server : {&server_, &other}) {
     server->on_weights = [&] {
-      ++told;
-      testing::wait_until([&] { return told >= 2; });
+      ++called;
+      testing::wait_until([&] { return called >= 2; });
     };
   }
   config_.servers.push_back(other.address());

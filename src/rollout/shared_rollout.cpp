@@ -31,7 +31,7 @@ class SharedRollout final : public Rollouter {
     const std::vector<Episode> sampled = sample_own(request);
     std::vector<Episode> all;
     bool stopped = false;
-    // First whether the rank was told to stop, which leaves responses out.
+    // First whether the rank was interrupted, which leaves responses out.
     const std::string mine = (request.limits.should_stop && request.limits.should_stop() ? "1" : "0");
     for (const std::string& text : ranks_.all_gather("responses", mine + sampled_bytes(sampled))) {
       stopped = stopped || text[0] == '1';
@@ -71,14 +71,14 @@ class SharedRollout final : public Rollouter {
     return sampled;
   }
 
-  // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
+  // Every requested response, once: a missing one would be an empty group, and count as solved by none.
   void check_all_there(const std::vector<Episode>& all, std::span<const PromptJob> jobs) const {
     int64_t asked = 0;
     for (const PromptJob& job : jobs) asked += job.samples;
     const auto refuse = [&](int64_t job) {
       throw Error(ErrorKind::ranks,
                   str("rank ", ranks_.rank(), " of ", ranks_.size(), ": the ranks have ", all.size(), " of ", asked,
-                      " responses together; prompt ", job, " of the step lacks one or has one twice (a bug in ucas; ",
+                      " responses together; prompt ", job, " of the step lacks one or has a duplicate (a bug in ucas; ",
                       "please report it with the command)"),
                   kNumeric);
     };

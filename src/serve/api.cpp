@@ -33,7 +33,7 @@ HttpAnswer refusal(const ApiRefusal& why) {
   return {.status = why.status, .body = json_text(OrderedJson{{"error", error}})};
 }
 
-// Compared in a time that tells nothing of where they differ.
+// Compared in a time that does not depend on where they differ.
 bool same_key(const std::string& a, const std::string& b) { return hash_of_text(a) == hash_of_text(b); }
 
 // ---------------------------------------------------------------------------------------------- what is asked

@@ -1,6 +1,6 @@
 // The OpenAI-compatible API in front of a Service: /v1/completions, /v1/chat/completions, /v1/models, /health. What a
-// request asks for and is not there is refused, never left out silently; a refusal is {"error": {"message", "type"}}.
-// Beside OpenAI's own keys, as vLLM has them: prompts as token ids, top_k, stop_token_ids, return_token_ids.
+// request asks for and is not there is refused, never ignored; a refusal is {"error": {"message", "type"}}.
+// Besides OpenAI's own keys, as vLLM has them: prompts as token ids, top_k, stop_token_ids, return_token_ids.
 // Threads: any, several at a time.
 #pragma once
 

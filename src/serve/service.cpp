@@ -151,19 +151,19 @@ void Service::run(const std::function<bool()>& should_stop) {
 }
 
 // Those in front that can join the batch active, or begin one.
-std::vector<PromptJob> Service::take(Tickets& under_way) {
+std::vector<PromptJob> Service::take(Tickets& active) {
   std::vector<PromptJob> jobs;
   const std::lock_guard lock(mutex_);
-  while (!waiting_.empty() && under_way.size() < kMostOfABatch) {
+  while (!waiting_.empty() && active.size() < kMostOfABatch) {
     const ServeRequest& next = waiting_.front()->request();
-    if (!under_way.empty() && !sampled_alike(next, under_way.front()->request())) break;
+    if (!active.empty() && !sampled_alike(next, active.front()->request())) break;
     jobs.push_back({.prompt = next.prompt,
                     .problem = next.key,
                     .samples = next.samples,
                     .greedy = next.temperature == 0,
                     .max_tokens = next.max_tokens,
                     .stop_ids = next.stop_ids});
-    under_way.push_back(std::move(waiting_.front()));
+    active.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
   requests_ += static_cast<int64_t>(jobs.size());
@@ -171,16 +171,16 @@ std::vector<PromptJob> Service::take(Tickets& under_way) {
 }
 
 void Service::run_batch(const std::function<bool()>& should_stop) {
-  Tickets under_way;
-  const std::vector<PromptJob> jobs = take(under_way);
-  const auto of = [&](int64_t job) -> ServeTicket& { return *under_way[static_cast<size_t>(job)]; };
+  Tickets active;
+  const std::vector<PromptJob> jobs = take(active);
+  const auto of = [&](int64_t job) -> ServeTicket& { return *active[static_cast<size_t>(job)]; };
   RolloutRequest request;
   request.jobs = jobs;
-  request.sampling = sampling_of(under_way.front()->request());
+  request.sampling = sampling_of(active.front()->request());
   request.seed = seed_;
   request.sink.keep = false;
   request.limits.should_stop = should_stop;
-  request.feed.more = [&] { return take(under_way); };
+  request.feed.more = [&] { return take(active); };
   request.feed.room_responses = kMostResponses;
   request.feed.room_tokens = room_;
   request.limits.unwanted = [&](int64_t job, uint32_t sample) { return of(job).unwanted(sample); };
@@ -194,9 +194,9 @@ void Service::run_batch(const std::function<bool()>& should_stop) {
     engine_.run(request);
   } catch (const std::exception& error) {  // the next ones may fare better
     failure = error.what();
-    warn(str("a batch of ", under_way.size(), " requests failed: ", failure));
+    warn(str("a batch of ", active.size(), " requests failed: ", failure));
   }
-  for (const auto& ticket : under_way) ticket->fail(failure);
+  for (const auto& ticket : active) ticket->fail(failure);
 }
 
 }  // namespace ucas

@@ -84,14 +84,14 @@ class Service {
       : engine_(engine), tokenizer_(tokenizer), room_(room), seed_(seed) {}
   std::shared_ptr<ServeTicket> ask(ServeRequest request);
   int64_t room() const { return room_; }
-  // Until it should stop; waiting clients are then told so.
+  // Until it should stop; waiting clients then get an error.
   void run(const std::function<bool()>& should_stop);
   int64_t requests() const { return requests_; }
   int64_t tokens() const { return tokens_; }
 
  private:
   using Tickets = std::vector<std::shared_ptr<ServeTicket>>;
-  std::vector<PromptJob> take(Tickets& under_way);
+  std::vector<PromptJob> take(Tickets& active);
   void run_batch(const std::function<bool()>& should_stop);
 
   Rollouter& engine_;

@@ -24,7 +24,7 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
 // What happens next, which no rank may see differently: clocks, files and programs are not the same on all.
 struct Decision {
   bool validate = false, save = false, last = false;
-  bool stop = false;  // asked for on any rank
+  bool stop = false;  // requested on any rank
   BestStep best;
 };
 // Rank 0's, on all.
@@ -33,7 +33,7 @@ Decision decided(Ranks& ranks, const char* what, const Decision& mine);
 // Grading by several ranks: each grades some of the responses, by their numbers and never by who is quick, and all get
 // all verdicts. Fed by rewards (train/collect); every rank calls with the same responses.
 
-// grade_all() (verify/registry.h) by all of them. Neighbours, which are of one problem and equally hard, go to
+// grade_all() (verify/registry.h) by all of them. Consecutive items are of one problem and equally hard, and go to
 // different ranks. Where a grader throws an Error on one rank, all ranks throw it (Ranks::together).
 std::vector<Verdict> grade_shared(const Graders& graders, std::span<const GradeItem> items, Ranks& ranks);
 

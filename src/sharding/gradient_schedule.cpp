@@ -91,7 +91,7 @@ class Summed final : public OverRanks {
   const std::vector<at::Tensor> gradients_;
 };
 
-// And update.shard = "gradients": a block's gradients go to their owners as the backward pass leaves it.
+// And update.shard = "gradients": a block's gradients go to their owners when the backward pass is done with it.
 class SummedShards final : public OverRanks {
  public:
   SummedShards(Ranks& ranks, std::span<double> metrics, Model& model, std::span<const NamedTensor> parameters,

@@ -1,10 +1,10 @@
-// Which micro-batches of an update this process works off, and how gradients and metrics become those of the whole
-// mini-batch. Alone: all of them, and nothing travels. Of several ranks each takes some; update.reduce and update.shard
-// say how sums travel. GradientPass and the auxiliary models know nothing of ranks beyond this.
-// By `sum` each rank takes neighbours, and gradients grow where they lie. By `micro`
+// Which micro-batches of an update this process computes, and how gradients and metrics become those of the whole
+// mini-batch. A single process computes all of them and communicates nothing. Of several ranks each takes some;
+// update.reduce and update.shard say how sums are made. GradientPass and auxiliary models see nothing else of ranks.
+// `sum`: each rank takes contiguous micro-batches and accumulates gradients in place. `micro`:
 //   G = ((g_0 + g_1) + g_2) + ..,
 // g_m the gradient of micro-batch m alone, from zero: m goes to rank m mod N, and after each wave of N micro-batches
-// who owns a parameter adds what the ranks have of it, in their order. So no bit of G depends on N or on update.shard.
+// the owner of a parameter adds the ranks' gradients in rank order. So no bit of G depends on N or on update.shard.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ seconds heartbeat_patience() {
 
 class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
  public:
-  // The call that a rank is in, as its beats say.
+  // The collective that a rank is in, as its heartbeats report it.
   struct Place {
     int64_t call = 0;
     std::string what;
@@ -57,8 +57,8 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     if (self->rank_ != 0) std::thread([self] { self->watch(); }).detach();
   }
 
-  // Waits for the thread that has the store, unless that is silent; rank 0 at a `calm` end for the others, too, which
-  // would miss its store.
+  // Joins the thread that uses the store, unless the store does not answer; rank 0 after a `calm` end waits for the
+  // others first, which would miss its store.
   void stop(bool calm) {
     std::unique_lock lock(guard_);
     stopping_ = true;
@@ -68,7 +68,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     wake_.wait_for(lock, most, [this] { return ended_; });
   }
 
-  void tell(const std::string& text) {
+  void publish(const std::string& text) {
     std::unique_lock lock(guard_);
     own_failure_ = str("rank ", rank_, ": ", text);
     wake_.notify_all();
@@ -135,7 +135,7 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       }
       // What rank 0 knows the others must be able to read, all but the one that is lost.
       if (rank_ == 0 && knows_of_another()) wait_for_readers(size_ - 2);
-    } catch (const std::exception&) {  // rank 0, whose store it is, has ended: the next call says so
+    } catch (const std::exception&) {  // rank 0, which hosts the store, has ended: the next call reports it
     }
     const std::lock_guard lock(guard_);
     ended_ = true;
@@ -153,15 +153,15 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     if (store_->check({kLost})) {
       lost = store_->get_to_str(kLost);
     } else if (!stopping && patience_.count() > 0) {
-      lost = silent_one();
+      lost = missing_rank();
       if (!lost.empty()) store_->set(kLost, lost);
       if (lost.empty() && rank_ == 0) name_who_is_waited_for(place);
     }
     if (!lost.empty()) take(lost, stopping);
   }
 
-  // The first rank that has said nothing new for so long, in words. This process may have stood still itself.
-  std::string silent_one() {
+  // The first rank whose heartbeats are missing, in words. This process may have been stopped itself.
+  std::string missing_rank() {
     const Clock::time_point now = Clock::now();
     const bool late = now - looked_ > 3 * kBeat;
     looked_ = now;
@@ -171,13 +171,13 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
       if (late || said != other.said || said == kLeft) {
         other = {said, now, Place::of(said)};
       } else if (now - other.at >= patience_) {
-        return str("rank ", r, ": nothing was heard of it for ", patience_.count(), " s");
+        return str("rank ", r, ": no heartbeat for ", patience_.count(), " s");
       }
     }
     return "";
   }
 
-  // Rank 0, of what it has heard: once for a call, in its log.
+  // Rank 0 logs once a call which ranks are late.
   void name_who_is_waited_for(const Place& own) {
     others_[0].place = own;
     const Place most = std::ranges::max_element(others_, {}, [](const Other& one) { return one.place.call; })->place;
@@ -250,10 +250,10 @@ class Heartbeat::Beating : public std::enable_shared_from_this<Beating> {
     Clock::time_point before = Clock::now();
     while (!wake_.wait_for(lock, kBeat, [this] { return stopping_ || ended_; })) {
       const Clock::time_point now = Clock::now();
-      if (now - before > 3 * kBeat) seen_ = now;  // this process stood still
+      if (now - before > 3 * kBeat) seen_ = now;  // this process was stopped
       before = now;
       if (patience_.count() > 0 && now - seen_ > patience_ + kBeat) {
-        end_with(str(kAnother, "rank 0: nothing was heard of it for ", patience_.count(), " s"));
+        end_with(str(kAnother, "rank 0: no heartbeat for ", patience_.count(), " s"));
       }
     }
     // Rank 0 has ended. The call that this rank is in may wait for yet another one.
@@ -294,7 +294,7 @@ Heartbeat::Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_
 
 Heartbeat::~Heartbeat() { beating_->stop(std::uncaught_exceptions() == 0); }
 
-void Heartbeat::tell_failure(const std::string& text) { beating_->tell(text); }
+void Heartbeat::publish_failure(const std::string& text) { beating_->publish(text); }
 void Heartbeat::begins(int64_t number, const char* what) { beating_->begins(number, what); }
 void Heartbeat::watch(std::function<std::string()> hangs) { beating_->watch(std::move(hangs)); }
 std::string Heartbeat::reason() { return beating_->reason(); }

@@ -1,9 +1,9 @@
-// Which ranks are there, beside their calls: a collective waits for a rank that is missing, and a host that is gone
-// closes no connection. Each rank says once a second in the store that it is there and which call it is in; rank 0
-// looks who is not, and the others look at rank 0. A rank that keeps the others waiting is named and not ended, as a
-// slow one is healthy. A rank that fails by itself says why, so that the others can. Where one is lost, a process that
-// is not at its end by itself soon says so on standard error and ends with 70. Threads: one for the store, one that
-// watches it; calls come from the rank's own.
+// Which ranks are alive, apart from collectives: a collective waits for a missing rank, and a host that is gone closes
+// no connection. Each rank publishes a heartbeat once a second in the store, with the call it is in; rank 0 checks all
+// ranks, the others check rank 0. A rank that is late is named and not ended: a slow rank is healthy. A rank that fails
+// publishes its error for the others to report. Where a rank is lost, a process that does not end within seconds
+// reports it on standard error and exits with 70. Threads: one for the store, one that watches it; calls come from the
+// rank's own.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -22,11 +22,11 @@
 
 namespace ucas {
 
-// How ranks find each other, before any of them waits for another one: by a store of c10d, where each says what it is,
-// rank 0 compares, and tells all. Under torchrun that is its agent's, of which an attempt has a part of its own, as
-// PyTorch's own rendezvous does; else rank 0 opens it at MASTER_ADDR and MASTER_PORT, on the loopback interface alone
-// where that is one. `--ranks N` hands rank 0 the socket that it listens on, and all of them a name for their keys that
-// no one else knows (cli/launch.cpp).
+// How ranks find each other before the first collective: each publishes its facts in a store of c10d, rank 0 compares
+// them and publishes the result. Under torchrun the store is its agent's, with a prefix for each attempt, as PyTorch's
+// own rendezvous has it; else rank 0 opens it at MASTER_ADDR and MASTER_PORT, on the loopback interface alone where
+// that is one. `--ranks N` passes rank 0 its listening socket, and all ranks a prefix for keys that no other program
+// knows (cli/launch.cpp).
 
 struct Rendezvous {
   c10::intrusive_ptr<c10d::Store> store;  // this attempt's own
@@ -49,31 +49,31 @@ using MakeDeviceGroup = void (*)(DeviceGroup* made, const c10::intrusive_ptr<c10
                                  int64_t size, std::chrono::milliseconds patience);
 constexpr const char* kMakeDeviceGroup = "ucas_make_device_group";
 
-// How long a rank may be silent: UCAS_HEARTBEAT, in seconds, else 10; 0: none is looked for.
+// How long heartbeats may be missing: UCAS_HEARTBEAT, in seconds, else 10; 0: heartbeats are not checked.
 std::chrono::seconds heartbeat_patience();
 
 class Heartbeat {
  public:
   // `store`: a connection of its own.
   Heartbeat(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, std::chrono::seconds patience);
-  ~Heartbeat();  // this rank is done, and missed by no one
+  ~Heartbeat();  // deregisters this rank
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   // This rank fails, and why. Comes back when the others can have read it, or after a few seconds.
-  void tell_failure(const std::string& text);
+  void publish_failure(const std::string& text);
   // Where this rank is: it begins call `number`, `what`. Costs no call.
   void begins(int64_t number, const char* what);
-  // Asked once a second, from another thread: what hangs, in words, "" while nothing does. Then this process tells the
-  // others, says so and ends with 70: it waits for its device, where no error would reach it.
+  // Called once a second, from another thread: what hangs, in words, "" while nothing does. If something hangs, this
+  // process publishes it, reports it and exits with 70: it waits for its device, where no error would reach it.
   void watch(std::function<std::string()> hangs);
-  // Why a call can have failed: "another rank ended: rank 1: TEXT", "not in this call: rank 2, ..", or "". Asks the
-  // store, for two seconds at most.
+  // Why a call may have failed: "another rank ended: rank 1: TEXT", "not in this call: rank 2, ..", or "". Waits two
+  // seconds at most for the store.
   std::string reason();
 
  private:
   class Beating;
-  const std::shared_ptr<Beating> beating_;  // with the threads, which may outlive this where the store is silent
+  const std::shared_ptr<Beating> beating_;  // with the threads, which may outlive this where the store does not answer
 };
 
 // Calls of ranks that a device has been given. All ranks begin a call together, so one that is not over after

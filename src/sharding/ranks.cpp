@@ -24,7 +24,7 @@ class Alone final : public Ranks {
   std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
   void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
   void reduce(const char* /*what*/, OfRanks /*to*/) override {}
-  void add_in_order(const char* /*what*/, OfRanks to, std::span<const at::Tensor> sums, int64_t /*givers*/) override {
+  void add_in_order(const char* /*what*/, OfRanks to, std::span<const at::Tensor> sums, int64_t /*of*/) override {
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < sums.size(); ++i) sums[i].add_(to[0][i]);
   }

@@ -1,9 +1,9 @@
 // Ranks: processes that train one policy together. Each samples a shard of the prompts and computes a shard of the
 // gradients; all hold the same batch, advantages and weights. Only rank 0 writes. One rank by default. Under torchrun,
-// or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo, and over NCCL what
-// lies on a GPU, where libucas_cuda.so was built with it. Every call is a collective: all ranks make it, in order.
-// `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error that names
-// both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
+// or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d communicates over Gloo, and over NCCL for
+// tensors on a GPU if libucas_cuda.so was built with it. Every call is a collective: all ranks make it, in order.
+// `what` names the call. Ranks compare it first, so that ranks which differ in what they do end in an Error that names
+// both: Error(ErrorKind::ranks, exit 70), as they do where another rank is gone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -46,27 +46,27 @@ class Ranks {
   const RankLocation& place() const { return place_; }
   bool alone() const { return size_ == 1; }
   bool leads() const { return rank_ == 0; }
-  // Bytes of all that was given to the calls so far: what the wire carries of a sum is about twice its tensors.
+  // Bytes of all tensors passed to collectives so far. The network carries about two times as many for a sum.
   int64_t bytes() const { return bytes_; }
 
   // Barrier.
   virtual void barrier(const char* what) = 0;
   // All-gather: the bytes of every rank, in order.
   virtual std::vector<std::string> all_gather(const char* what, const std::string& bytes) = 0;
-  // All-reduce in place: the sum over all ranks, the same bits on each, other bits than a sum in one process.
+  // All-reduce in place: the sum over all ranks, bit-identical on each, not bit-identical to a sum in one process.
   virtual void all_reduce(const char* what, std::span<const at::Tensor> tensors) = 0;
-  // In place at rank r: the sum over all ranks of what is for r. What it is elsewhere then is not said.
+  // In place at rank r: the sum over all ranks of the tensors for r. On other ranks their values are then unspecified.
   virtual void reduce(const char* what, OfRanks to) = 0;
   // Reduce-scatter in the order of ranks, the bits of additions in one process: at rank r, sums[i] += to[r][i] of rank
-  // 0, then of rank 1, .., of rank givers - 1. `to` has the same shapes on all ranks; from rank `givers` on its values
-  // are not read. `sums` are like to[r]. f32, contiguous, on one device.
-  virtual void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) = 0;
+  // 0, then of rank 1, .., of rank contributors - 1. `to` has the same shapes on all ranks; from rank `contributors` on
+  // its values are not read. `sums` are like to[r]. f32, contiguous, on one device.
+  virtual void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t contributors) = 0;
   // In place: what is of rank r becomes r's on all.
   virtual void broadcast(const char* what, OfRanks from) = 0;
   void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);
 
-  // Before this rank ends by an error of its own: the others say its text where they miss it. Throws nothing.
-  virtual void tell_failure(const std::string& /*text*/) {}
+  // Publishes this rank's error, before it ends, for the others to report. Throws nothing.
+  virtual void publish_failure(const std::string& /*text*/) {}
 
   bool any(const char* what, bool mine);  // whether it is so on any rank
   // Broadcast of rank 0's bytes.
@@ -91,12 +91,12 @@ std::unique_ptr<Ranks> alone();
 // By the environment. Error(ErrorKind::config) where it is incomplete; AgreedError where these are not processes of one
 // program for one run.
 std::unique_ptr<Ranks> open_ranks();
-// RANK where WORLD_SIZE says that there are several, else 0. Throws nothing.
+// RANK if WORLD_SIZE is above 1, else 0. Throws nothing.
 int64_t rank_of_environment();
 std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port);
 
-// Values as they lie in memory, end to end: what ranks, which are the same program, send each other. Of texts and lists
-// their length goes before their items.
+// Values as bytes in memory order: what ranks, which run the same program, send each other. Texts and lists are
+// preceded by their length.
 class BytesWriter {
  public:
   template <class T>
@@ -137,7 +137,7 @@ class BytesReader {
   const std::string where_;
 };
 
-// Items [first, last) of `count` that are this rank's: neighbours, as even as possible.
+// Items [first, last) of `count` that are this rank's: contiguous, as even as possible.
 struct RankShare {
   int64_t first, last;
 };

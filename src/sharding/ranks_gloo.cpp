@@ -36,7 +36,7 @@ constexpr std::chrono::seconds kDevicePatience{180}, kDeviceSaid{150};
 
 enum class Kind : int64_t { barrier, all_gather, all_reduce, reduce, broadcast, add_in_order };
 
-// What a rank is about to do, said before it does.
+// The next collective of a rank, sent before it begins.
 struct Header {
   Kind kind = Kind::barrier;
   int64_t number = 0, bytes = -1;
@@ -70,7 +70,7 @@ const at::Tensor& any_of(Ranks::OfRanks lists) {
   return std::ranges::find_if(lists, [](const auto& list) { return !list.empty(); })->front();
 }
 
-// Some elements of tensors that lie end to end, as far as there are so many.
+// Some elements of concatenated tensors, up to the last one.
 struct Elements {
   int64_t first = 0, most = 0;
   int64_t among(int64_t all) const { return std::clamp<int64_t>(all - first, 0, most); }
@@ -100,7 +100,7 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  void tell_failure(const std::string& text) override { heartbeat_->tell_failure(text); }
+  void publish_failure(const std::string& text) override { heartbeat_->publish_failure(text); }
 
   void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
@@ -122,7 +122,7 @@ class GlooRanks final : public Ranks {
   void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
     begin(Kind::all_reduce, what, bytes_in(tensors));
     each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called(what, [&] { noted(what, one[0], group_of(one).allreduce(one))->wait(); });
+      called(what, [&] { tracked(what, one[0], group_of(one).allreduce(one))->wait(); });
     });
   }
 
@@ -135,14 +135,15 @@ class GlooRanks final : public Ranks {
     });
   }
 
-  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers) override {
+  void add_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t contributors) override {
     const at::NoGradGuard no_grad;
     begin(Kind::add_in_order, what, bytes_in(to));
     // All-to-all of so many elements at a time that the buffers stay small.
     int64_t longest = 0;
     for (const std::vector<at::Tensor>& list : to) longest = std::max(longest, elements_in(list));
     const int64_t most = std::max<int64_t>(kExchangeElements / size(), 1);
-    for (int64_t first = 0; first < longest; first += most) add_some_in_order(what, to, sums, givers, {first, most});
+    for (int64_t first = 0; first < longest; first += most)
+      add_some_in_order(what, to, sums, contributors, {first, most});
   }
 
   using Ranks::broadcast;
@@ -168,9 +169,9 @@ class GlooRanks final : public Ranks {
   }
 
   // These elements of each owner's list.
-  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t givers,
+  void add_some_in_order(const char* what, OfRanks to, std::span<const at::Tensor> sums, int64_t contributors,
                          const Elements& some) {
-    const auto self = static_cast<size_t>(rank()), n = static_cast<size_t>(givers);
+    const auto self = static_cast<size_t>(rank()), n = static_cast<size_t>(contributors);
     std::vector<int64_t> sent(to.size()), received(to.size());
     int64_t all_sent = 0, all_received = 0;
     for (size_t r = 0; r < to.size(); ++r) {
@@ -191,7 +192,8 @@ class GlooRanks final : public Ranks {
     bytes_ += static_cast<int64_t>(out.nbytes());
     at::Tensor carried_out = carried(out), carried_in = carried(in);
     called(what, [&] {
-      noted(what, carried_out, group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent))->wait();
+      tracked(what, carried_out, group_of({carried_out}).alltoall_base(carried_in, carried_out, received, sent))
+          ->wait();
     });
     if (!carried_in.is_same(in)) in.copy_(carried_in);
     at = 0;
@@ -209,7 +211,7 @@ class GlooRanks final : public Ranks {
     std::vector<at::Tensor> of, one;
     c10::intrusive_ptr<c10d::Work> work = {};
   };
-  // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
+  // A call costs its latency: small tensors of one type share a call. All are on one device.
   static std::vector<Load> loads_of(std::span<const at::Tensor> tensors) {
     std::vector<Load> loads;
     Load small;
@@ -223,7 +225,7 @@ class GlooRanks final : public Ranks {
     if (!small.of.empty()) loads.push_back(std::move(small));
     return loads;
   }
-  void take_up(Load& load) {
+  void pack(Load& load) {
     if (load.of.size() == 1 && load.of[0].is_contiguous()) {
       load.one = {carried(load.of[0])};
     } else {
@@ -245,7 +247,7 @@ class GlooRanks final : public Ranks {
   template <class Send>
   void each_large(std::span<const at::Tensor> tensors, Send send) {
     for (Load& load : loads_of(tensors)) {
-      take_up(load);
+      pack(load);
       send(load.one);
       put_down(load);
     }
@@ -257,14 +259,14 @@ class GlooRanks final : public Ranks {
   void of_all_roots(const char* what, OfRanks lists, Start start) {
     std::vector<std::vector<Load>> loads;
     for (const std::vector<at::Tensor>& list : lists) loads.push_back(loads_of(list));
-    std::deque<Load> under_way;
+    std::deque<Load> active;
     int64_t bytes = 0;
     const auto land = [&] {
-      Load& load = under_way.front();
+      Load& load = active.front();
       called(what, [&] { load.work->wait(); });
       put_down(load);
       bytes -= static_cast<int64_t>(load.one[0].nbytes());
-      under_way.pop_front();
+      active.pop_front();
     };
     bool more = true;
     for (size_t i = 0; more; ++i) {
@@ -272,17 +274,17 @@ class GlooRanks final : public Ranks {
       for (size_t root = 0; root < loads.size(); ++root) {
         if (i >= loads[root].size()) continue;
         more = true;
-        Load& load = under_way.emplace_back(std::move(loads[root][i]));
-        take_up(load);
-        called(what, [&] { load.work = noted(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
+        Load& load = active.emplace_back(std::move(loads[root][i]));
+        pack(load);
+        called(what, [&] { load.work = tracked(what, load.one[0], start(load.one, static_cast<int64_t>(root))); });
         bytes += static_cast<int64_t>(load.one[0].nbytes());
         while (bytes > kUnderWay) land();
       }
     }
-    while (!under_way.empty()) land();
+    while (!active.empty()) land();
   }
 
-  // What is sent and received for it: itself, or where only the host has a way to the others, a copy there.
+  // The tensor that is sent and received: `tensor`, or a copy on the host if only the host is connected.
   at::Tensor carried(const at::Tensor& tensor) {
     if (tensor.is_cpu()) return tensor;
     if (!asked_for_device_) {
@@ -311,12 +313,12 @@ class GlooRanks final : public Ranks {
     }
     if (!here && leads()) {
       warn(
-          "no NCCL (nccl.h was not beside torch at configure, or UCAS_NCCL=off): what GPUs exchange goes through their "
+          "no NCCL (nccl.h was not next to torch at configure, or UCAS_NCCL=off): GPUs communicate through their "
           "hosts, many times slower");
     }
   }
   // What a device was given is looked after until it is over.
-  c10::intrusive_ptr<c10d::Work> noted(const char* what, const at::Tensor& of, c10::intrusive_ptr<c10d::Work> work) {
+  c10::intrusive_ptr<c10d::Work> tracked(const char* what, const at::Tensor& of, c10::intrusive_ptr<c10d::Work> work) {
     if (!of.is_cpu()) device_calls_->add(calls_, what, work);
     return work;
   }
@@ -335,7 +337,7 @@ class GlooRanks final : public Ranks {
                         own = printable(text.substr(0, text.find('\n')), 300);
       const std::string why = known.starts_with("another") ? known
                                                            : str(own, known.empty() ? "" : "; ", known,
-                                                                 "; has another rank ended? its message says why");
+                                                                 "; if another rank ended, its message has the reason");
       throw Error(ErrorKind::ranks, str("rank ", rank(), " of ", size(), ": ", what, " failed: ", why), kNumeric);
     }
   }
@@ -382,7 +384,7 @@ class GlooRanks final : public Ranks {
   const std::shared_ptr<DeviceCalls> device_calls_ = std::make_shared<DeviceCalls>(kDeviceSaid);
   const std::string fault_;  // for tests (base/files/file.h): the k-th one of a rank
   std::unique_ptr<Heartbeat> heartbeat_;
-  DeviceGroup device_;  // of tensors that do not lie on the CPU, once there were any
+  DeviceGroup device_;  // of tensors that are not on the CPU, made for the first one
 };
 
 }  // namespace

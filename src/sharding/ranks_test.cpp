@@ -51,7 +51,7 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
       ranks.reduce("summed", sums);
       if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
       if (ranks.any("none", false) || !ranks.any("one", ranks.rank() == 1)) return "any";
-      if (ranks.from_leader("told", str(ranks.rank())) != "0") return "told";
+      if (ranks.from_leader("from_leader", str(ranks.rank())) != "0") return "from_leader";
       const RankLocation place = ranks.place();
       if (place.on_host != size || place.local != ranks.rank() || place.sharing_cores != size) return "place";
       const RankShare share = share_of(ranks, 10);
@@ -76,7 +76,7 @@ TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_other
   for (const int64_t size : {2, 3, 4}) {
     const int64_t large = size == 4 ? kExchangeElements / size + 1001 : 5000;  // in two exchanges, or one
     const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
-      for (const int64_t givers : {size, int64_t{1}, size - 1}) {
+      for (const int64_t contributors : {size, int64_t{1}, size - 1}) {
         const auto self = static_cast<size_t>(ranks.rank());
         const auto like = in_order_of(0, size, large);
         std::vector<at::Tensor> sums, expected;
@@ -84,18 +84,18 @@ TEST(ranks, in_order_owners_add_what_one_process_would_and_ranks_send_what_other
           sums.push_back(one.mul(0.123));
           expected.push_back(one.mul(0.123));
         }
-        for (int64_t r = 0; r < givers; ++r) {
+        for (int64_t r = 0; r < contributors; ++r) {
           const auto of_rank = in_order_of(r, size, large)[self];
           for (size_t i = 0; i < expected.size(); ++i) expected[i].add_(of_rank[i]);
         }
         const int64_t before = ranks.bytes();
-        ranks.add_in_order("in order", in_order_of(ranks.rank(), size, large), sums, givers);
+        ranks.add_in_order("in order", in_order_of(ranks.rank(), size, large), sums, contributors);
         for (size_t i = 0; i < sums.size(); ++i)
-          if (!sums[i].equal(expected[i])) return str("other bits of ", givers, " givers: ", i);
+          if (!sums[i].equal(expected[i])) return str("other bits of ", contributors, " contributors: ", i);
         const std::vector<int64_t> owned = {7 + large, 0, 300, 0};
         int64_t others = 0;
         for (int64_t r = 0; r < size; ++r) others += r == ranks.rank() ? 0 : owned[static_cast<size_t>(r)];
-        if (ranks.bytes() - before != (ranks.rank() < givers ? 4 * others : 0)) return "sends something else";
+        if (ranks.bytes() - before != (ranks.rank() < contributors ? 4 * others : 0)) return "sends something else";
       }
       return "";
     });
@@ -186,7 +186,7 @@ void set_gradients(Model& model, int64_t step) {
   }
 }
 
-// What products read of the trained matrices, and the vectors beside them; "" where they are the same.
+// What GEMMs read of the trained matrices, and the vectors next to them; "" where they are the same.
 std::string difference_of_weights(Model& a, Model& b) {
   const auto of_a = a.bf16_copies(), of_b = b.bf16_copies();
   if (of_a.empty() || of_a.size() != of_b.size()) return str(of_a.size(), " copies, ", of_b.size());
@@ -255,7 +255,7 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
   }
 }
 
-// Draws the first token of each prompt; leaves out so many responses at the end.
+// Samples the first token of each prompt; leaves out so many responses at the end.
 class Drawing final : public Rollouter {
  public:
   explicit Drawing(size_t missing) : missing_(missing) {}
@@ -300,9 +300,9 @@ TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
       {[&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
        [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2001)}}); },
        {"summing gradients of 8000 bytes", "summing gradients of 8004 bytes"}},
-      {[&](Ranks& r) { r.broadcast("handing out parameters", {{tensor(5)}}, 0); },
+      {[&](Ranks& r) { r.broadcast("broadcasting parameters", {{tensor(5)}}, 0); },
        [](Ranks& r) { r.barrier("gathering master weights"); },
-       {"handing out parameters of 20 bytes", "gathering master weights"}},
+       {"broadcasting parameters of 20 bytes", "gathering master weights"}},
       {[&](Ranks& r) {
          r.add_in_order("adding gradients", std::vector<std::vector<at::Tensor>>{{tensor(5)}, {}}, {{tensor(5)}}, 2);
        },
@@ -403,7 +403,7 @@ TEST(ranks, responses_that_are_missing_end_all) {
       if (std::string(e.what()).find("the ranks have 47 of 50 responses") == std::string::npos) return e.what();
     }
     ranks.barrier("again");
-    stops = ranks.rank() == 1;  // who is told to stop leaves some out
+    stops = ranks.rank() == 1;  // the interrupted rank leaves some out
     return shared->run(request).size() == 47 ? "" : "not those that are there";
   });
   EXPECT_EQ(said, std::vector<std::string>(2));
@@ -429,7 +429,7 @@ TEST(ranks, another_attempt_under_the_same_store_begins_anew) {
     ranks.barrier("another");
     return "went on";
   });
-  EXPECT_NE(cut[0].find("has another rank ended?"), std::string::npos) << cut[0];
+  EXPECT_NE(cut[0].find("if another rank ended"), std::string::npos) << cut[0];
   for (int attempt = 1; attempt < 3; ++attempt) {
     const auto said = in_processes(2, joined(attempt), [](Ranks& ranks) -> std::string {
       ranks.barrier("one");
@@ -461,12 +461,12 @@ TEST(ranks, the_first_call_that_a_device_does_not_end_is_named) {
   const auto first = c10::make_intrusive<DeviceWork>(), second = c10::make_intrusive<DeviceWork>();
   for (DeviceCalls* one : {&calls, &patient}) {
     one->add(7, "summing gradients", first);
-    one->add(9, "handing out parameters", second);
+    one->add(9, "broadcasting parameters", second);
   }
   EXPECT_EQ(calls.overdue().find("call 7, summing gradients: all ranks began it"), 0U) << calls.overdue();
   EXPECT_EQ(patient.overdue(), "");
   first->over = true;
-  EXPECT_EQ(calls.overdue().find("call 9, handing out parameters"), 0U) << calls.overdue();
+  EXPECT_EQ(calls.overdue().find("call 9, broadcasting parameters"), 0U) << calls.overdue();
   second->over = true;
   EXPECT_EQ(calls.overdue(), "");
 }

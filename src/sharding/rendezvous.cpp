@@ -30,17 +30,17 @@ namespace ucas {
 
 namespace {
 
-constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kHeardAll = "heard", *kNo = "no";
+constexpr const char *kHellos = "hellos", *kAnswer = "answer", *kAllDone = "done", *kNo = "no";
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kAnswers{10};  // of a store that is there
 constexpr std::chrono::seconds kSaidAfter{20};
 
 using Clock = std::chrono::steady_clock;
 
-// What a rank says of itself. `facts` are "name = value" and must be the same on all.
+// What a rank publishes of itself. `facts` are "name = value" and must be equal on all.
 struct RankFacts {
   int64_t rank = 0, size = 1;
-  std::string host, cores;  // that it runs on: only whether they are the same is asked
+  std::string host, cores;  // that it runs on: only compared for equality
   std::string address;      // of this host, as rank 0 is reached from it
   std::vector<std::string> facts;
 };
@@ -149,9 +149,9 @@ std::string places_of(const std::vector<RankFacts>& ranks) {
       place.local += other < r ? 1 : 0;
       place.sharing_cores += ranks[other].cores == ranks[r].cores ? 1 : 0;
     }
-    const bool beside_leader = r == 0 || is_loopback(ranks[r].address) || ranks[r].address.empty();
+    const bool with_leader = r == 0 || is_loopback(ranks[r].address) || ranks[r].address.empty();
     lines.push_back(str(place.on_host, " ", place.local, " ", place.sharing_cores, " ",
-                        beside_leader ? of_leader : ranks[r].address));
+                        with_leader ? of_leader : ranks[r].address));
   }
   return join(lines, "\n");
 }
@@ -170,8 +170,8 @@ std::string answer_of_leader(c10d::Store& store, const RankFacts& mine, Clock::t
   ranks[0] = mine;
   const auto began = Clock::now();
   bool said = false;
-  for (int64_t heard = 1; std::ssize(there) < mine.size;) {
-    const std::string next = str(kHellos, "/", heard);
+  for (int64_t joined = 1; std::ssize(there) < mine.size;) {
+    const std::string next = str(kHellos, "/", joined);
     if (!store.check({next})) {
       if (Clock::now() > until) throw std::runtime_error(str(missing_of(there, mine.size), " did not join"));
       if (!said && Clock::now() - began > kSaidAfter) {
@@ -181,7 +181,7 @@ std::string answer_of_leader(c10d::Store& store, const RankFacts& mine, Clock::t
       std::this_thread::sleep_for(kPause);
       continue;
     }
-    ++heard;
+    ++joined;
     RankFacts one = facts_of(store.get_to_str(next));
     if (one.size != mine.size) {
       return str(kNo, "\nWORLD_SIZE is ", mine.size, " at rank 0, ", one.size, " at rank ", one.rank,
@@ -238,9 +238,9 @@ Rendezvous join_ranks(int64_t rank, int64_t size, const std::string& host, int64
   }
   const std::vector<std::string> line = split(answer, '\n');
   if (line[0] == kNo) {
-    store->add(kHeardAll, 1);
+    store->add(kAllDone, 1);
     const auto most = Clock::now() + kAnswers;  // rank 0's store ends with it
-    while (rank == 0 && store->add(kHeardAll, 0) < size && Clock::now() < most) std::this_thread::sleep_for(kPause);
+    while (rank == 0 && store->add(kAllDone, 0) < size && Clock::now() < most) std::this_thread::sleep_for(kPause);
     throw AgreedError(ErrorKind::config, answer.substr(line[0].size() + 1));
   }
   const std::vector<std::string> word = split(line.at(static_cast<size_t>(rank)), ' ');

@@ -21,18 +21,18 @@ ShardedGradients::ShardedGradients(Model& model, std::span<const NamedTensor> pa
     : model_(model), ranks_(ranks), how_(how) {
   UCAS_CHECK(owners.empty() ? ranks.alone() : parameters.size() == owners.size(),
              "expected an owner of each parameter");
-  std::map<const at::TensorImpl*, Leaf> left;
+  std::map<const at::TensorImpl*, Entry> left;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor& leaf = parameters[i].tensor;
-    left.emplace(leaf.unsafeGetTensorImpl(), Leaf{leaf, owners.empty() ? 0 : owners[i], {}});
+    const at::Tensor& parameter = parameters[i].tensor;
+    left.emplace(parameter.unsafeGetTensorImpl(), Entry{parameter, owners.empty() ? 0 : owners[i], {}});
   }
   if (ranks.alone() || how.shard == Shard::gradients) {
     for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
-      Leaves& leaves = layers_.emplace_back();
-      for (const at::Tensor& leaf : layer) {
-        const auto found = left.extract(leaf.unsafeGetTensorImpl());
+      Entries& entries = layers_.emplace_back();
+      for (const at::Tensor& parameter : layer) {
+        const auto found = left.extract(parameter.unsafeGetTensorImpl());
         UCAS_CHECK(!found.empty(), "a block's parameters must be its own and the optimizer's");
-        leaves.push_back(found.mapped());
+        entries.push_back(found.mapped());
       }
     }
   }
@@ -46,17 +46,17 @@ ShardedGradients::~ShardedGradients() { model_.set_backward_hook(nullptr); }
 
 void ShardedGradients::begin() {
   const at::NoGradGuard no_grad;
-  const auto define = [this](const Leaves& leaves) {
-    for (const Leaf& leaf : leaves)
-      if (mine(leaf)) gradient_of(leaf.parameter);
+  const auto define = [this](const Entries& entries) {
+    for (const Entry& entry : entries)
+      if (mine(entry)) gradient_of(entry.parameter);
   };
-  for (const Leaves& layer : layers_) define(layer);
+  for (const Entries& layer : layers_) define(layer);
   define(rest_);
 }
 
-void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
-  givers_ = givers;
-  set_aside(rest_);
+void ShardedGradients::pass(const std::function<void()>& work, int64_t contributors) {
+  contributors_ = contributors;
+  begin_micro(rest_);
   if (work) {
     work();
   } else {
@@ -65,32 +65,32 @@ void ShardedGradients::pass(const std::function<void()>& work, int64_t givers) {
       after(layer);
     }
   }
-  give(rest_);
-  givers_ = 0;
+  reduce_to_owners(rest_);
+  contributors_ = 0;
 }
 
 // Outside of pass(), as where a response is only logged, nothing moves.
 void ShardedGradients::before(size_t layer) {
-  if (givers_ > 0) set_aside(layers_[layer]);
+  if (contributors_ > 0) begin_micro(layers_[layer]);
 }
 void ShardedGradients::after(size_t layer) {
-  if (givers_ > 0) give(layers_[layer]);
+  if (contributors_ > 0) reduce_to_owners(layers_[layer]);
 }
 
-ShardedGradients::OfOwners ShardedGradients::by_owner(const Leaves& leaves) const {
+ShardedGradients::OfOwners ShardedGradients::by_owner(const Entries& entries) const {
   OfOwners lists(static_cast<size_t>(ranks_.size()));
-  for (const Leaf& leaf : leaves) lists[static_cast<size_t>(leaf.owner)].push_back(gradient_of(leaf.parameter));
+  for (const Entry& entry : entries) lists[static_cast<size_t>(entry.owner)].push_back(gradient_of(entry.parameter));
   return lists;
 }
 
 // A micro-batch begins at zero.
-void ShardedGradients::set_aside(Leaves& leaves) {
+void ShardedGradients::begin_micro(Entries& entries) {
   if (how_.reduce != Reduce::micro) return;
   const at::NoGradGuard no_grad;
-  for (Leaf& leaf : leaves) {
-    at::Tensor& gradient = leaf.parameter.mutable_grad();
-    leaf.sum = std::move(gradient);
-    gradient = scratch_for(leaf.parameter);
+  for (Entry& entry : entries) {
+    at::Tensor& gradient = entry.parameter.mutable_grad();
+    entry.sum = std::move(gradient);
+    gradient = scratch_for(entry.parameter);
   }
 }
 
@@ -104,24 +104,24 @@ at::Tensor ShardedGradients::scratch_for(const at::Tensor& parameter) {
 
 // Brings them to who keeps them. By sums the memory of the others' is free again; by micro-batches another block uses
 // it.
-void ShardedGradients::give(Leaves& leaves) {
+void ShardedGradients::reduce_to_owners(Entries& entries) {
   const at::NoGradGuard no_grad;
   {
-    const OfOwners to = by_owner(leaves);
+    const OfOwners to = by_owner(entries);
     std::vector<at::Tensor> sums;
-    for (const Leaf& leaf : leaves)
-      if (how_.reduce == Reduce::micro && mine(leaf)) sums.push_back(leaf.sum);
+    for (const Entry& entry : entries)
+      if (how_.reduce == Reduce::micro && mine(entry)) sums.push_back(entry.sum);
     if (how_.reduce == Reduce::sum) {
       ranks_.reduce("summing gradients of a block", to);
     } else {
-      ranks_.add_in_order("adding gradients of micro-batches", to, sums, givers_);
+      ranks_.add_in_order("adding gradients of micro-batches", to, sums, contributors_);
     }
   }
-  for (Leaf& leaf : leaves) {
-    at::Tensor& gradient = leaf.parameter.mutable_grad();
+  for (Entry& entry : entries) {
+    at::Tensor& gradient = entry.parameter.mutable_grad();
     if (how_.reduce == Reduce::micro) {
-      scratch_[gradient.sizes().vec()].push_back(std::exchange(gradient, std::move(leaf.sum)));
-    } else if (!mine(leaf)) {
+      scratch_[gradient.sizes().vec()].push_back(std::exchange(gradient, std::move(entry.sum)));
+    } else if (!mine(entry)) {
       gradient.reset();
     }
   }
@@ -130,8 +130,8 @@ void ShardedGradients::give(Leaves& leaves) {
 namespace {
 
 constexpr const char* kLending = "lending master weights";
-constexpr int64_t kEnough = -1;       // nothing more is asked for
-constexpr int64_t kAtOnce = 1 << 24;  // elements: all ranks receive what rank 0 asks for
+constexpr int64_t kEnough = -1;       // rank 0 needs no more
+constexpr int64_t kAtOnce = 1 << 24;  // elements: all ranks receive what rank 0 requests
 
 }  // namespace
 
@@ -163,23 +163,23 @@ ShardedMasters::ShardedMasters(Ranks& ranks, const std::vector<NamedTensor>& par
                                const std::vector<int64_t>& owners, const std::vector<Bf16Copy>& copies)
     : ranks_(ranks), owned_(static_cast<size_t>(ranks.size())) {
   UCAS_CHECK(parameters.size() == owners.size(), "expected one owner rank per parameter");
-  std::map<const at::TensorImpl*, Bf16Copy> by_leaf;
-  for (const Bf16Copy& copy : copies) by_leaf.emplace(copy.master.unsafeGetTensorImpl(), copy);
+  std::map<const at::TensorImpl*, Bf16Copy> by_master;
+  for (const Bf16Copy& copy : copies) by_master.emplace(copy.master.unsafeGetTensorImpl(), copy);
   for (size_t i = 0; i < parameters.size(); ++i) {  // in the model's order, the same on every rank
-    const auto found = by_leaf.find(parameters[i].tensor.unsafeGetTensorImpl());
-    if (found == by_leaf.end()) continue;
+    const auto found = by_master.find(parameters[i].tensor.unsafeGetTensorImpl());
+    if (found == by_master.end()) continue;
     owned_[static_cast<size_t>(owners[i])].push_back(found->second);
     if (owners[i] != ranks.rank()) drop_values(found->second.master);
   }
 }
 
-bool ShardedMasters::has(const at::Tensor& leaf) const { return place_of(leaf).first >= 0; }
+bool ShardedMasters::has(const at::Tensor& parameter) const { return place_of(parameter).first >= 0; }
 
 // Its owner, and which of the owner's it is; -1: it is not sharded.
-std::pair<int64_t, int64_t> ShardedMasters::place_of(const at::Tensor& leaf) const {
+std::pair<int64_t, int64_t> ShardedMasters::place_of(const at::Tensor& parameter) const {
   for (size_t owner = 0; owner < owned_.size(); ++owner) {
     const auto& list = owned_[owner];
-    const auto found = std::ranges::find_if(list, [&](const Bf16Copy& copy) { return copy.master.is_same(leaf); });
+    const auto found = std::ranges::find_if(list, [&](const Bf16Copy& copy) { return copy.master.is_same(parameter); });
     if (found != list.end()) return {static_cast<int64_t>(owner), found - list.begin()};
   }
   return {-1, 0};
@@ -206,19 +206,19 @@ void ShardedMasters::lend(const std::function<void(const MasterValues&)>& work, 
   const auto ask = [&](int64_t owner, int64_t which) {
     ranks_.broadcast(kLending, {{at::tensor(std::vector<int64_t>{owner, which})}}, 0);
   };
-  const auto values = [&](const at::Tensor& leaf) {
-    const auto [owner, which] = place_of(leaf);
-    if (owner <= 0) return own(leaf);
+  const auto values = [&](const at::Tensor& parameter) {
+    const auto [owner, which] = place_of(parameter);
+    if (owner <= 0) return own(parameter);
     ask(owner, which);
-    const at::Tensor received = at::empty(leaf.sizes(), at::kFloat);
-    lend_one(owner, leaf.numel(), received);
+    const at::Tensor received = at::empty(parameter.sizes(), at::kFloat);
+    lend_one(owner, parameter.numel(), received);
     return received;
   };
   std::exception_ptr failure;
   try {
     work(values);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::ranks) throw;  // no one is left to be told
+    if (error.kind() == ErrorKind::ranks) throw;  // no rank is left to notify
     failure = std::current_exception();
   }
   ask(kEnough, 0);

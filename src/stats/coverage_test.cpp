@@ -75,7 +75,7 @@ TEST(coverage, of_a_macro_mean_with_a_small_set_is_that_which_is_stated) {
   EXPECT_GE(count, 0.90 * kRuns);
 }
 
-// mean@16 of two models on the same problems: of a share `moved` the second model's chance is drawn anew.
+// mean@16 of two models on the same problems: of a share `moved` the second model's chance is sampled anew.
 std::pair<std::vector<double>, std::vector<double>> two_models(int problems, double mean, double moved_mean,
                                                                double moved, Rng& rng) {
   constexpr double kConcentration = 0.5;
@@ -185,7 +185,7 @@ double covered_over_seeds(int seeds, int problems, double middle, int experiment
   return static_cast<double>(count) / experiments;
 }
 
-// 100 experiments tell a chance of 0.95 to 0.02, the nine cells of a number of problems together to 0.007.
+// 100 experiments measure a chance of 0.95 to 0.02, the nine cells of a number of problems together to 0.007.
 TEST(coverage, of_a_difference_over_seeds_and_problems_is_that_which_is_stated) {
   for (const int problems : {30, 60, 100, 240}) {
     double sum = 0;

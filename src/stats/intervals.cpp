@@ -146,9 +146,9 @@ double redraw_mean(std::span<const double> values, const Interval& range, Rng& r
   return sum / weights;
 }
 
-Interval percentile_interval(std::span<const double> drawn, double level) {
-  UCAS_CHECK(!drawn.empty() && level > 0 && level < 1, "an interval needs values and a level inside (0, 1)");
-  std::vector<double> sorted(drawn.begin(), drawn.end());
+Interval percentile_interval(std::span<const double> resampled, double level) {
+  UCAS_CHECK(!resampled.empty() && level > 0 && level < 1, "an interval needs values and a level inside (0, 1)");
+  std::vector<double> sorted(resampled.begin(), resampled.end());
   std::sort(sorted.begin(), sorted.end());
   return {quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)};
 }
@@ -173,7 +173,7 @@ Figure macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, doub
   if (constant) return out;
   Rng rng(seed, stream);
   std::vector<double> means;
-  for (int64_t draw = 0; draw < draws; ++draw) {
+  for (int64_t resample = 0; resample < draws; ++resample) {
     double total = 0;
     for (const auto& set : sets) total += redraw_mean(set, {0, 1}, rng);
     means.push_back(total / count);

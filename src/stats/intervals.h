@@ -1,4 +1,4 @@
-// Means with their uncertainty. `level` is the coverage, 0.95 unless told. Bootstraps draw from a seeded counter-based
+// Means with their uncertainty. `level` is the coverage, 0.95 by default. Bootstraps resample by a seeded counter-based
 // stream, so a report can be rebuilt to the digit.
 #pragma once
 
@@ -25,16 +25,16 @@ Summary summarize(std::span<const double> values);
 // trials.
 Interval clopper_pearson(int64_t successes, int64_t trials, double level = 0.95);
 
-// One draw of a bootstrap of the mean over problems, for values that lie within `range` and are themselves means over
+// One resample of a bootstrap of the mean over problems, for values within `range` that are themselves means over
 // samples (pass@k, mean@k). A mean of few problems, most of them near one end (or, of differences, equal), scatters
-// less in redraws of what was seen than it does: of 30 problems with a mean of 3 % the percentile bootstrap covers 70 %
-// instead of 95, of a difference in few of 15 problems 55 %. So each draw weighs the problems at random (Rubin's
-// Bayesian bootstrap), beside half a problem at either end of the range, as Jeffreys' interval of a share has.
+// less in resamples of what was seen than it does: of 30 problems with a mean of 3 % the percentile bootstrap covers 70
+// % instead of 95, of a difference in few of 15 problems 55 %. So each resample weighs the problems at random (Rubin's
+// Bayesian bootstrap), with half a problem at either end of the range, as Jeffreys' interval of a share has.
 // coverage_test.cpp counts how often it covers.
 double redraw_mean(std::span<const double> values, const Interval& range, Rng& rng);
 
-// The bounds between which `level` of the drawn values lie; linear between order statistics, as numpy does by default.
-Interval percentile_interval(std::span<const double> drawn, double level = 0.95);
+// The bounds of `level` of the resampled values; linear between order statistics, as numpy does by default.
+Interval percentile_interval(std::span<const double> resampled, double level = 0.95);
 
 // Mean of the sets' means, of values between 0 and 1, each set counting the same however many problems it has. The
 // interval is a bootstrap that redraws the problems within each set (redraw_mean) and never the sets: they are those of

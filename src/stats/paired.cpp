@@ -60,7 +60,7 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
   std::vector<double> means;
   int64_t reached = 0;
   const double observed = std::fabs(result.mean) * (1 - 1e-12);  // equal up to rounding counts as reached
-  for (int64_t draw = 0; draw < draws; ++draw) {
+  for (int64_t resample = 0; resample < draws; ++resample) {
     double total = 0;
     for (const std::vector<double>& set : difference) total += redraw_mean(set, {-1, 1}, choose);
     means.push_back(total / static_cast<double>(difference.size()));
@@ -78,7 +78,7 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
     reached += std::fabs(flipped) >= observed;
   }
   result.interval = percentile_interval(means, level);
-  // Where all of few problems differ by the most that is possible, each draw lies nearer to 0.
+  // Where all of few problems differ by the most that is possible, each resample is nearer to 0.
   result.interval.low = std::min(result.interval.low, result.mean);
   result.interval.high = std::max(result.interval.high, result.mean);
   result.p = static_cast<double>(reached + 1) / static_cast<double>(draws + 1);

@@ -1,5 +1,5 @@
 // What may be said of a difference between two models on the same problems, where one table makes several such
-// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds).
+// comparisons. Next to intervals.h (one set of problems) and spread.h (several seeds).
 #pragma once
 
 #include <cstdint>
@@ -51,11 +51,11 @@ struct TwoSamples {
 TwoSamples welch(std::span<const double> a, std::span<const double> b, double level = 0.95);
 
 // Several runs of two models on the same problems: values [run][problem], of pairs the differences. Runs and problems
-// are both drawn from more of their kind, so the mean's variance has a part of each,
+// are both sampled from more of their kind, so the mean's variance has a part of each,
 //   half width^2 = t(S - 1)^2 s2(runs) / S + t(n - 1)^2 max(0, s2(problems) / n - s2(rest) / (n S))
 // with the t of each part's own degrees of freedom (Cochran's weights). What single answers scatter is in the first
 // part and is taken out of the second. p is 1 - the level at which the interval touches 0. `sets`: problems of each set
-// side by side, each set counting the same. Unknown bounds and p for fewer than two runs, and where all runs have one
+// contiguous, each set counting the same. Unknown bounds and p for fewer than two runs, and where all runs have one
 // mean.
 using RunRows = std::vector<std::vector<double>>;
 TwoSamples two_way(const RunRows& differences, std::span<const size_t> sets, double level = 0.95);

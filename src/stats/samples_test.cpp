@@ -62,7 +62,7 @@ TEST(samples, the_frontier_is_the_mean_over_all_ways_to_choose_the_samples_that_
   }
 }
 
-// p = 1/1000: by the old definition, marks by all 1,024 samples and the base's row exactly 0, a copy of the base stood
+// p = 1/1000: by the old definition, marks by all 1,024 samples and the base's row exactly 0, a copy of the base was
 // 8 points of every such problem beyond it.
 TEST(samples, a_model_that_is_the_base_has_the_frontier_of_its_control) {
   Rng rng(7, 1);

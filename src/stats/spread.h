@@ -18,7 +18,7 @@ struct Figure {
   bool bounded() const { return low == low && high == high; }
 };
 
-// Bounds of a share, which lies between 0 and 1; unknown ones stay so.
+// Bounds of a share, between 0 and 1; unknown ones stay so.
 Figure within_share(Figure f);
 
 double mean_of(std::span<const double> values);       // unknown if empty

@@ -14,7 +14,7 @@ namespace ucas {
 
 namespace {
 
-// What is drawn of the runs.
+// The figures of the runs.
 struct StudyKind {
   const char* name;
   FigureKind figure;
@@ -268,7 +268,7 @@ void name_rows(Study& study, const StudyFile& file) {
     if (run.config.empty()) run.config = name;
     check_row_name(name);
     if (std::ranges::find(study.runs, name, &StudyRun::name) != study.runs.end()) {
-      throw Error(ErrorKind::config, str("runs: ", printable(name), " stands twice"));
+      throw Error(ErrorKind::config, str("runs: duplicate ", printable(name)));
     }
     run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
     study.runs.push_back(std::move(run));
@@ -335,7 +335,7 @@ void check_rows(const Study& study) {
     check("decide.placebos", row);
     if (!c.decide.row.empty() && row != c.decide.row && row != c.reference) continue;
     throw Error(ErrorKind::config, str("decide.placebos = \"", printable(row),
-                                       "\": expected a row beside decide.row and the reference, and a decide.row"));
+                                       "\": expected a row besides decide.row and the reference, and a decide.row"));
   }
 }
 
@@ -372,8 +372,8 @@ std::vector<FigureRequest> figure_requests(const Study& study, const std::vector
                                            const std::string& data) {
   std::vector<FigureRequest> requests;
   for (const StudyKind& kind : kKinds) {
-    const bool drawn = std::ranges::find(requests, kind.figure, &FigureRequest::kind) != requests.end();
-    if (!study.config.is(kind.name) || drawn) continue;
+    const bool listed = std::ranges::find(requests, kind.figure, &FigureRequest::kind) != requests.end();
+    if (!study.config.is(kind.name) || listed) continue;
     FigureRequest request;
     request.kind = kind.figure;
     request.runs = runs;

@@ -63,7 +63,7 @@ struct StudyConfig {
   std::vector<std::string> compare;   // columns that are compared; default: greedy and mean@n
   std::string metric = "greedy";      // of bars
   std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
-  std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
+  std::vector<std::string> sources;   // confidence, passk: sets of problems in the figures; default: all
   std::string device = "cpu";
   int64_t threads = 0;  // of a run; 0 = all cores
   StudyDecision decide;
@@ -97,7 +97,7 @@ struct Study {
 // `trains`: what is trained on and asked must be there, too.
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides, bool trains = true);
 
-// What the kinds draw of finished runs.
+// The figures of finished runs.
 std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
                                            const std::string& data);
 

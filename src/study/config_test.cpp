@@ -54,7 +54,7 @@ TEST(study_config, the_command_line_overrides_the_file) {
 TEST(study_config, what_cannot_be_meant_is_refused) {
   EXPECT_NE(refusal(kTask).find("runs is empty"), std::string::npos);
   EXPECT_NE(refusal("runs = [\"dapo-tiny\"]\n").find("base.task"), std::string::npos);
-  EXPECT_NE(refusal(str("runs = [\"a\", \"a\"]\n", kTask)).find("stands twice"), std::string::npos);
+  EXPECT_NE(refusal(str("runs = [\"a\", \"a\"]\n", kTask)).find("duplicate"), std::string::npos);
   EXPECT_NE(refusal(str("runs = [\"a\"]\n", kTask, "[run.b]\nmethod.beta = 0\n")).find("not in runs"),
             std::string::npos);
   EXPECT_THROW(read_study("tiny-method", {}), Error);

@@ -23,10 +23,10 @@ void StudyDecision::fields(Fields& f) {
   f.field("helps_from", helps_from, Range{0, 1},
           "minimum significant difference of a share in one compared column for \"helps\"");
   f.field("not_by", not_by, Range{0, 1},
-          "difference of a share that the intervals of all compared columns must lie below for \"does not help\"");
+          "difference of a share that the intervals of all compared columns must be below for \"does not help\"");
   f.field(
       "effect", effect, Range{0, 1},
-      "difference of a share that the interval of the first compared column must lie within, on both sides, for \"no "
+      "difference of a share that the interval of the first compared column must be within, on both sides, for \"no "
       "effect\"; 0 = not asked");
   f.field("looks", looks, Range{2, 1000},
           "numbers of seeds to decide at, such as 8,16, at levels of O'Brien and Fleming; empty = once, at all seeds");

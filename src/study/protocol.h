@@ -39,9 +39,9 @@ std::vector<GateResult> check_gates(const std::vector<StudyGate>& gates, const R
 struct StudyDecision {
   std::string row;        // "" = no decision is asked for
   double helps_from = 0;  // the least difference that helps, where it is significant and its interval excludes 0
-  double not_by = 0;      // it does not help by so much where the interval's upper end lies below, in every column
+  double not_by = 0;      // it does not help by so much where the interval's upper end is below, in every column
   std::vector<std::string> placebos = {};  // rows that it must beat, too, in the column in which it helps
-  double effect = 0;  // it has no effect of so much where the first column's interval lies between -+ it; 0 = unasked
+  double effect = 0;  // it has no effect of so much where the first column's interval is between -+ it; 0 = unasked
   std::vector<int64_t> looks = {};  // numbers of seeds at which is decided, by those of O'Brien and Fleming; {} = once
   void fields(Fields& f);
 };

@@ -160,7 +160,7 @@ void add_base_counts(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
   for (const AnswerGroup& group : answers) {
     if (group.trained) continue;
-    // The first: the same base may stand below with another prompt.
+    // The first: the same base may follow with another prompt.
     for (const RunAnswers& run : group.runs) bases.try_emplace(run.label.base, by_key(run));
   }
   for (AnswerGroup& group : answers) {

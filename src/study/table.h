@@ -29,7 +29,7 @@ TableOptions table_options(const Study& study, const Words& words);
 // Of a training, by its steps: steps_to is the first step whose training accuracy (train/accuracy: right among all
 // responses sampled in that step) is at least quantity.at; val_at the validation accuracy at the first validation from
 // that step on; steps_to_val the first step whose validation accuracy is at least that. Unknown where it was never
-// reached. Compares methods at equal accuracy, beside equal steps.
+// reached. Compares methods at equal accuracy, besides equal steps.
 double training_value(const StepTable& steps, const Quantity& quantity);
 
 struct StudyCell {

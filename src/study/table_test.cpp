@@ -92,7 +92,7 @@ TEST(study_table, the_frontier_is_what_the_own_base_did_not_solve_and_the_base_a
   EXPECT_DOUBLE_EQ(table.rows[0].cells[0].values[0], 0.5 / 4);  // the third problem, where its right one is not seen
   EXPECT_DOUBLE_EQ(table.rows[0].cells[1].values[0], 0.125 / 4);
   EXPECT_DOUBLE_EQ(table.rows[1].cells[0].values[0], (1 + 0.5) / 4);
-  const double pass_of_4 = 1 - 1.0 / 70;                                            // 4 of 8 right, 4 drawn
+  const double pass_of_4 = 1 - 1.0 / 70;                                            // 4 of 8 right, 4 sampled
   EXPECT_DOUBLE_EQ(table.rows[1].cells[0].values[1], (pass_of_4 + 0.5 + 0.5) / 4);  // one of 8 right: 4 / 8
   EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[0], (1 + 0.125) / 4);
   EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[1], (0.5 + 0.125 + 0.125) / 4);
@@ -103,7 +103,7 @@ TEST(study_table, the_frontier_is_what_the_own_base_did_not_solve_and_the_base_a
   EXPECT_NE(table_markdown(table).find("The base's own row is the control"), std::string::npos);
 }
 
-// The same base stands below itself, asked with another prompt: what the runs are held against is the first.
+// The same base is below itself, with another prompt: what the runs are held against is the first.
 TEST(study_table, a_base_with_another_prompt_is_a_row_and_not_the_base_of_the_runs) {
   testing::TemporaryDirectory home;
   const std::vector<std::string> runs = {
@@ -364,7 +364,7 @@ TEST(study_table, bases_of_study_json_pair_rows_and_are_named) {
   const StudyTable table = study_table(runs, options);
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0].runs, (std::vector<RunLabel>{{"base 0", -1}, {"base 1", -1}}));
-  EXPECT_EQ(table.rows[0].against[0].runs, 2);  // each base beside the run that began with it
+  EXPECT_EQ(table.rows[0].against[0].runs, 2);  // each base next to the run that began with it
   EXPECT_NEAR(table.rows[2].against[0].change.value, 0.375, 1e-12);
   const std::string text = table_markdown(table);
   EXPECT_NE(text.find("over 2 bases, each with a seed of its own"), std::string::npos) << text;

@@ -35,7 +35,7 @@ class UnencodableRows {
   // `name` of the row, for people; a row may have several texts, one call after the other.
   void look_at(std::string_view text, const std::string& name);
   int64_t count() const { return count_; }
-  // "3 of 600 prompts hold bytes ..", and a lapse each; nothing where there are none.
+  // "3 of 600 prompts hold bytes ..", and a warning each; nothing where there are none.
   void say(const std::string& what, int64_t of) const;
 
  private:

@@ -54,7 +54,7 @@ std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& 
                                          join(std::vector<std::string>(known.begin(), known.end()), ", ")));
     }
     if (!kinds.emplace(source, static_cast<GraderKind>(found - known.begin())).second) {
-      throw Error(ErrorKind::config, str(where, ": the source \"", printable(source, 60), "\" stands twice"));
+      throw Error(ErrorKind::config, str(where, ": duplicate source \"", printable(source, 60), "\""));
     }
   }
   return kinds;

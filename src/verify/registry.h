@@ -31,7 +31,7 @@
 
 namespace ucas {
 
-// What graders can be told.
+// Options of graders.
 struct GraderSetup {
   GraderSetup(Extract extract = Extract::strict, code::CodeOptions code = {}, double tolerance = 1e-4)  // NOLINT
       : extract(extract), code(std::move(code)), tolerance(tolerance) {}
@@ -55,7 +55,7 @@ constexpr auto names(GraderKind) { return std::to_array<const char*>({UCAS_GRADE
 std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = {});
 
 // Which grader gave a verdict. Evaluations state it (records/evaluation.h), so that verdicts of different times can be
-// told apart.
+// distinguished.
 
 // Raised whenever the verdict on any answer may change.
 constexpr int kGraderVersion = 7;

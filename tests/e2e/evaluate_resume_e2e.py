@@ -70,7 +70,7 @@ code, first, _ = interrupted("killed", 100, signal.SIGKILL, "--max_slots", 4)
 check(code == -signal.SIGKILL and 50 < first < RESPONSES, f"killed after {first} responses")
 code, second, errors = interrupted("killed", 100, signal.SIGTERM, "--max_slots", 4)
 check(code == 75 and first < second < RESPONSES, f"went on and stopped when told to, after {second}")
-check("the same command goes on" in errors, "it says how to go on")
+check("the same command resumes it" in errors, "it says how to go on")
 said = ucas(*words("killed")).stderr
 check(f"found {second} of {RESPONSES} responses, going on with {RESPONSES - second}" in said, "it says what it found")
 same_files("killed", "whole", "killed, stopped and resumed is as undisturbed")

@@ -93,7 +93,7 @@ same_run(path("two"), "two ranks")
 code, said = struck("killed", signal.SIGKILL, 3)
 check(code == 70 and "rank 1 was killed by signal 9 (Killed)" in said, f"killed: {code}, said")
 code, said = struck("still", signal.SIGSTOP, 3)
-check(code == 70 and "rank 1: nothing was heard of it" in said, f"still: {code}, {said}")
+check(code == 70 and "rank 1: no heartbeat" in said, f"still: {code}, {said}")
 
 # The first cause: rank 0's disk is full, and rank 1 ends because rank 0 has.
 done = ucas(*words(path("full"), "--ranks", 2), expect=74, env={**os.environ, "UCAS_FAULT": "write:120:28:sticky"})

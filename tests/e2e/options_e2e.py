@@ -13,6 +13,9 @@ program = Program(sys.argv[1])
 for name, page in PAGES.items():
     with open(os.path.join(ROOT, "docs", name)) as kept:
         check(kept.read() == page(program), f"docs/{name} is as tools/make_options.py makes it (if not: tools/make_options.py build)")
+for command, page in program.pages.items():
+    wide = [line for line in page.split("\n") if len(line) > 100]
+    check(not wide, f"ucas {command} --help has at most 100 columns: {wide[:1]}")
 
 subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tools", "make_manual.py"), sys.argv[1], path("share")], check=True)
 COMPLETE = """. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _ucas; printf '%s\\n' "${COMPREPLY[@]}" """

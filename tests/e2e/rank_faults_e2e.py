@@ -65,7 +65,7 @@ def still(size, victim, k):
     processes[victim].kill()
     processes[victim].communicate()
     check(all(processes[rank].returncode == 70 for rank in others), f"{run}: the others end with 70: {said}")
-    check(any(f"rank {victim}: nothing was heard of it" in text for text in said.values()), f"{run}: one names it: {said}")
+    check(any(f"rank {victim}: no heartbeat" in text for text in said.values()), f"{run}: one names it: {said}")
     return run, took
 
 

@@ -120,7 +120,7 @@ same_checkpoint("policy", old, path("many-resumed"), 8, "a run without model_fil
 os.remove(os.path.join(old, "model_files", "tokenizer.json"))
 os.rename(path("base"), path("elsewhere"))
 resumed = ucas("train", "--resume", old, "--train.steps", 9)
-check("model_files: tokenizer.json is missing; made again from" in resumed.stderr, "a lost tokenizer is made again")
+check("model_files: tokenizer.json is missing; restored from" in resumed.stderr, "a lost tokenizer is made again")
 os.rename(path("elsewhere"), path("base"))
 ucas("generate", "--model", os.path.join(old, "checkpoints", "step-0000009"), "--prompt", " a1 b*2.\n", "--max_tokens", 2)
 

@@ -78,7 +78,7 @@ BROKEN = {
     "nan": ("import sys, json\nfor line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'score': 'x'}), "
             "flush=True)\n", '"score"'),
     "twice": ("import sys\nfor line in sys.stdin: print('{\"id\": 0, \"score\": 1}', flush=True)\n", "answered before"),
-    "silent": ("import time\ntime.sleep(100000)\n", "silent for more than"),
+    "silent": ("import time\ntime.sleep(100000)\n", "no reply for more than"),
     "talks": ("import sys, json\nprint('{\"id\": 0, \"score\": 1}', flush=True)\nimport time\ntime.sleep(0.5)\n"
               "for line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'score': 1}), flush=True)\n",
               "reward.command"),

@@ -198,7 +198,7 @@ def tensors_of(checkpoint):
             for tensor, entry in header.items():
                 if tensor == "__metadata__":
                     continue
-                check_quietly((part, tensor) not in found, f"{checkpoint}: {tensor} stands twice in {part}")
+                check_quietly((part, tensor) not in found, f"{checkpoint}: duplicate {tensor} in {part}")
                 begin, end = entry["data_offsets"]
                 found[part, tensor] = entry["dtype"], entry["shape"], data[begin:end]
     return found

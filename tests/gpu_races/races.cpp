@@ -309,7 +309,7 @@ void check_attention_and_update() {
     a.g = arena.floats(1031);
     a.m = arena.floats(1031);
     a.v = arena.floats(1031, 1e-4F, 2e-4F);
-    a.spoilt = arena.ints({0});
+    a.nonfinite = arena.ints({0});
     return AdamWElements{a};
   });
   check("sum_of_squares", [](Arena& arena) {

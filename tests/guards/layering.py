@@ -144,7 +144,7 @@ def unchecked_devices():
             and not path.endswith("_test.cpp") and path != "src/rollout/policy.cpp"]
 
 
-def room_of(name):
+def budget_of(name):
     """Of "train/update/gradients.h": "train/update"; options are a room wherever they lie."""
     return "sections" if SECTION.match(name) else name.rpartition("/")[0]
 
@@ -182,10 +182,10 @@ def main():
     own, back = {}, set()
     for path in sources:
         name_of = path.removeprefix("src/")
-        room = room_of(name_of)
+        room = budget_of(name_of)
         own[path] = []
         if room == ALONE:
-            problems += [f'{path}: the launcher must not include "{n}"' for n, quoted in includes(path) if quoted and room_of(n) != ALONE]
+            problems += [f'{path}: the launcher must not include "{n}"' for n, quoted in includes(path) if quoted and budget_of(n) != ALONE]
             continue
         if room not in ALLOWED:
             problems.append(f"{path}: src/{room}/ is no room of tests/guards/layering.py")
@@ -214,10 +214,10 @@ def main():
                     problems.append(f'{path}: "{name}" is not rooted at src/')
                 continue
             own[path].append(target)
-            if room_of(name) not in may and not path.endswith("_test.cpp"):
-                problems.append(f'{path}: room {room} must not include "{name}" (room {room_of(name)})')
+            if budget_of(name) not in may and not path.endswith("_test.cpp"):
+                problems.append(f'{path}: room {room} must not include "{name}" (room {budget_of(name)})')
             if not path.endswith("_test.cpp"):
-                back.add((room, room_of(name)))
+                back.add((room, budget_of(name)))
             if ENGINE.search(name) and not ENGINE.search(path):
                 problems.append(f'{path}: "{name}" belongs to the engine')
     problems += [f"tests/guards/layering.py: the arrow back {at} -> {to} is gone; strike it from BACK" for at, to in BACK if (at, to) not in back]

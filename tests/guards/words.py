@@ -1,5 +1,5 @@
 """What a newcomer reads first stays short and in the field's words: README has at most 130 lines; README, help, docs and src hold no word that
-docs/glossary.md replaced; no page or help text names a command or option that CHANGELOG.md lists as gone; a comment's table is not broken by the formatter; the title of a new commit is imperative, at most 72 characters, and ends
+docs/glossary.md replaced; no page or help text names a command or option that CHANGELOG.md lists as gone; a comment is not broken by the formatter; no line of help is wider than 100 columns; the title of a new commit is imperative, at most 72 characters, and ends
 without a full stop."""
 import os
 import re
@@ -8,7 +8,12 @@ import subprocess
 import tree
 
 README_LINES = 130
-REPLACED = re.compile(r"\b(laws?|walks?|handed out|shaped|companions?|surplus|settles?|strikes?|struck|sittings?|whoever|nobody|stands? beside|brood|siblings)\b", re.I)
+# What the glossary's column "not" says and nothing else in this project does.
+REPLACED = re.compile(r"""\b(laws?|walks?|hand(?:s|ed)?\ out|put\ together|shaped|companions?|surplus|settles?|strik(?:es?|ing)|struck|sittings?|rested|whoever
+    |nobody|brood|siblings|beside|made\ again|under\ way|set\ aside|stands?|stood|standing|said\ (?:before|nothing)|draw|drawn|drew|paid|pays?|loud|silent
+    |spoil(?:s|t|ed)?|told|tells?|heard|hears?|crew|lapses?|teams?|leaf\ (?:tensor|parameter)s?|passes\ over\ (?:the|each|all)|hand-over|(?:head|bf16)\ products?
+    |masters?\ handed|narrow\ copy|gradient\ watch|tool\ repl(?:y|ies)|what\ it\ wrote|weight\ of\ a\ push|how\ sure|keys\ and\ values\ held|lie\ once
+    |text\ that\ came|reading\ of\ a\ box|goes?\ on\ with|stands\ twice)\b""", re.I | re.X)
 # Commands, options and presets that went, as a user would type them.
 GONE = re.compile(r"""ucas\ (?:convert|init|configs|contamination|tokenize|merge|completion|man|verify-run|data)\b | --restarts | doctor\ --ranks
     | topk_(?:tv|kl) | train\.(?:track\b|tensorboard|patience|stop_when|watchdog_end|val_temperature|track_project|stored_signal_tokens)
@@ -19,10 +24,16 @@ GONE = re.compile(r"""ucas\ (?:convert|init|configs|contamination|tokenize|merge
 EXCEPTIONS = {
     ("src/verify/sandbox/launcher/root.cpp", "nobody"): "the user nobody",
     ("docs/reliability.md", "nobody"): "the user nobody",
+    ("src/data/tasks/countdown.cpp", "stands"): "the text of a problem, which its data set keeps",
+    ("src/report/report_test.cpp", "drawn"): "a class of the page's figures",
 }
+# Not yet gone through: their next change mends them.
+LATER = ("src/verify/code/", "src/verify/sandbox/", "docs/environments.md")
+SINCE_LATER = re.compile(r"laws?|walks?|handed out|shaped|companions?|surplus|settles?|strikes?|struck|sittings?|whoever|nobody|brood|siblings")
 SHAPED = "shaped"  # what UCAS and its kin do to an advantage bears this name in the papers
-# A line of a comment that the formatter cut: one or two words alone on it, then a line that begins with more than one blank.
-BROKEN = re.compile(r"^ *// [\w.]+( [\w.]+)?\n *//  +\S", re.M)
+# A line of a comment that the formatter cut: one or two words alone on it, then a line that begins with more than one blank; or a comment in a comment.
+BROKEN = re.compile(r"^ *// [\w.]+( [\w.]+)?\n *//  +\S|^ *// //", re.M)
+HELP_WIDTH = 100  # columns; {first ..} names what the program fills in
 TITLE = 72  # characters
 TITLED_BEFORE = {"a99910e2", "7144088a"}  # landed by merges before this guard saw them
 SINCE = "6226f00a4c35b89228c6c5014fcf2dc261250448"  # titles before it are as they are
@@ -45,6 +56,8 @@ def main():
         for number, line in enumerate(tree.text(path).split("\n"), 1):
             if not path.startswith("docs/") and (found := REPLACED.search(line)):
                 problems.append(f'{path}:{number}: "{found.group()}": docs/glossary.md has the word of the field')
+            if path.startswith("help/") and len(line) > HELP_WIDTH and not line.startswith("{"):
+                problems.append(f"{path}:{number}: {len(line)} columns, at most {HELP_WIDTH}")
             if path != "docs/decisions.md" and (found := GONE.search(line)):
                 problems.append(f'{path}:{number}: "{found.group()}" is gone: CHANGELOG.md says what takes its place')
     for path in [*tree.files(".md", under="docs"), *tree.files(".h", ".cpp", ".inc", ".cu", ".md", under="src")]:
@@ -55,7 +68,7 @@ def main():
         for number, line in enumerate(source.split("\n"), 1):
             for word in REPLACED.findall(line):
                 word = word.lower()
-                if word != SHAPED and (path, word) not in EXCEPTIONS:
+                if word != SHAPED and (path, word) not in EXCEPTIONS and not (path.startswith(LATER) and not SINCE_LATER.fullmatch(word)):
                     problems.append(f'{path}:{number}: "{word}": docs/glossary.md has the word of the field')
         if path.endswith((".h", ".cpp", ".inc")):
             problems += [f"{path}:{source.count(chr(10), 0, cut.start()) + 1}: a broken line in a comment; set tables between // clang-format off and on"

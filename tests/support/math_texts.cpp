@@ -39,7 +39,7 @@ std::string write_decimal(Fraction value) {
   if (digits.size() <= static_cast<size_t>(places))
     digits.insert(0, static_cast<size_t>(places) + 1 - digits.size(), '0');
   std::string whole = digits.substr(0, digits.size() - static_cast<size_t>(places));
-  std::string decimals = digits.substr(whole.size()) + std::string(static_cast<size_t>(draw(0, 2)), '0');
+  std::string decimals = digits.substr(whole.size()) + std::string(static_cast<size_t>(random_int(0, 2)), '0');
   if (whole == "0" && !decimals.empty() && coin()) whole.clear();
   return str(scaled < 0 ? "-" : "", whole, decimals.empty() ? "" : ".", decimals);
 }
@@ -73,8 +73,10 @@ void add(Polynomial& sum, std::pair<int, int> powers, int64_t coefficient) {
 
 }  // namespace
 
-int64_t draw(int64_t low, int64_t high) { return *rc::gen::resize(100, rc::gen::inRange<int64_t>(low, high + 1)); }
-bool coin() { return draw(0, 1) == 1; }
+int64_t random_int(int64_t low, int64_t high) {
+  return *rc::gen::resize(100, rc::gen::inRange<int64_t>(low, high + 1));
+}
+bool coin() { return random_int(0, 1) == 1; }
 
 Fraction fraction(int64_t above, int64_t below) {
   int64_t common = std::gcd(above, below) * (below < 0 ? -1 : 1);
@@ -86,15 +88,15 @@ Fraction operator+(Fraction a, Fraction b) {
 Fraction operator*(Fraction a, Fraction b) { return fraction(a.above * b.above, a.below * b.below); }
 
 Fraction draw_fraction() {
-  switch (draw(0, 3)) {
+  switch (random_int(0, 3)) {
     case 0:
-      return {draw(-20, 20), 1};
+      return {random_int(-20, 20), 1};
     case 1:
-      return {draw(-2'000'000, 2'000'000), 1};
+      return {random_int(-2'000'000, 2'000'000), 1};
     case 2:
-      return fraction(draw(-999, 999), pick<int64_t>({2, 4, 5, 8, 10, 20, 25, 100}));
+      return fraction(random_int(-999, 999), pick<int64_t>({2, 4, 5, 8, 10, 20, 25, 100}));
     default:
-      return fraction(draw(-200, 200), draw(1, 60));
+      return fraction(random_int(-200, 200), random_int(1, 60));
   }
 }
 
@@ -106,7 +108,7 @@ std::string write(Fraction value, bool exact) {
     if (!decimal.empty()) return decimal;
   }
   if (value.below == 1) return write_integer(value.above);
-  int64_t scale = coin() ? 1 : draw(2, 9);
+  int64_t scale = coin() ? 1 : random_int(2, 9);
   std::string p = std::to_string(above * scale), q = std::to_string(value.below * scale);
   if (scale == 1 && above > value.below && coin()) {
     return str(minus ? "-" : "", above / value.below, write_quotient(std::to_string(above % value.below), q));
@@ -117,7 +119,7 @@ std::string write(Fraction value, bool exact) {
 }
 
 Fraction change(Fraction value, bool exact) {
-  switch (draw(0, 3)) {
+  switch (random_int(0, 3)) {
     case 0:
       return value + fraction(coin() ? 1 : -1, exact ? value.below : 1);
     case 1:
@@ -134,8 +136,8 @@ Fraction change(Fraction value, bool exact) {
 
 Surd draw_surd() {
   Surd value;
-  value.a = fraction(draw(-12, 12), draw(1, 6));
-  value.b = fraction(draw(1, 9) * (coin() ? 1 : -1), draw(1, 6));
+  value.a = fraction(random_int(-12, 12), random_int(1, 6));
+  value.b = fraction(random_int(1, 9) * (coin() ? 1 : -1), random_int(1, 6));
   value.root = pick<int64_t>({2, 3, 5, 6, 7, 10, 13});
   return value;
 }
@@ -170,7 +172,7 @@ std::string write(const Surd& value) {
 }
 
 Surd change(Surd value) {
-  switch (draw(0, 3)) {
+  switch (random_int(0, 3)) {
     case 0:
       value.a = value.a + fraction(1, value.a.below);
       break;
@@ -189,8 +191,8 @@ Surd change(Surd value) {
 Polynomial draw_polynomial() {
   Polynomial value;
   bool two = coin();
-  for (int64_t terms = draw(1, 4); terms > 0; --terms) {
-    add(value, {static_cast<int>(draw(0, 3)), two ? static_cast<int>(draw(0, 2)) : 0}, draw(-9, 9));
+  for (int64_t terms = random_int(1, 4); terms > 0; --terms) {
+    add(value, {static_cast<int>(random_int(0, 3)), two ? static_cast<int>(random_int(0, 2)) : 0}, random_int(-9, 9));
   }
   Polynomial constant = value;
   constant.erase({0, 0});
@@ -235,7 +237,7 @@ std::string write_power(const Polynomial& base, int power) {
 }
 
 Polynomial change(Polynomial value) {
-  auto term = std::next(value.begin(), draw(0, static_cast<int64_t>(value.size()) - 1));
+  auto term = std::next(value.begin(), random_int(0, static_cast<int64_t>(value.size()) - 1));
   add(value, term->first, coin() ? 1 : -1);
   return value;
 }
@@ -244,7 +246,7 @@ std::string dress(const std::string& text) {
   std::string done;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if (c == ' ' && draw(0, 3) == 0) {
+    if (c == ' ' && random_int(0, 3) == 0) {
       done += pick<std::string>({"  ", "\\, ", "~", "\\; "});
     } else if ((c == '+' || c == '=') && coin()) {
       done += str(" ", c, " ");
@@ -252,7 +254,7 @@ std::string dress(const std::string& text) {
       done += c;
     }
   }
-  switch (draw(0, 5)) {
+  switch (random_int(0, 5)) {
     case 0:
       return "$" + done + "$";
     case 1:
@@ -268,7 +270,8 @@ std::string dress(const std::string& text) {
 
 std::string draw_bytes() {
   std::string text;
-  for (int64_t n = draw(0, 80); n > 0; --n) text += static_cast<char>(coin() ? draw(0, 255) : draw(32, 126));
+  for (int64_t n = random_int(0, 80); n > 0; --n)
+    text += static_cast<char>(coin() ? random_int(0, 255) : random_int(32, 126));
   return text;
 }
 
@@ -342,7 +345,7 @@ std::string draw_soup() {
                                                    "99999999999",
                                                    "^{99}"};
   std::string text;
-  for (int64_t n = draw(0, 30); n > 0; --n) text += pick(kPieces);
+  for (int64_t n = random_int(0, 30); n > 0; --n) text += pick(kPieces);
   return text;
 }
 

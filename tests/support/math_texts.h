@@ -11,15 +11,15 @@
 
 namespace ucas::math_texts {
 
-int64_t draw(int64_t low, int64_t high);  // low .. high
+int64_t random_int(int64_t low, int64_t high);  // low .. high
 bool coin();
 template <class T>
 const T& pick(const std::vector<T>& from) {
-  return from[static_cast<size_t>(draw(0, static_cast<int64_t>(from.size()) - 1))];
+  return from[static_cast<size_t>(random_int(0, static_cast<int64_t>(from.size()) - 1))];
 }
 template <class T>
 void shuffle(std::vector<T>& items) {
-  for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[static_cast<size_t>(draw(0, i - 1))]);
+  for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[static_cast<size_t>(random_int(0, i - 1))]);
 }
 
 struct Fraction {

@@ -9,7 +9,7 @@
 namespace ucas {
 
 Verdict grade_one(const std::vector<std::string>& gold, const std::string& response, Extract extract = Extract::bare);
-bool is_paid(const std::string& gold, const std::string& answer);
+bool is_rewarded(const std::string& gold, const std::string& answer);
 
 // Inside a rapidcheck property, both ways round: neither text may be worth more as the gold.
 void expect_equal(const std::string& a, const std::string& b);

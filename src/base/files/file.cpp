@@ -200,8 +200,8 @@ std::string follow_links(const std::string& asked) {
     if (size < 0) return path;  // no link, or nothing there
     struct statfs system{};
     if (::statfs(parent_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) return path;
-    path =
-        path_join(parent_of(path), std::string(target, static_cast<size_t>(size)));  // an absolute target stands alone
+    path = path_join(parent_of(path),
+                     std::string(target, static_cast<size_t>(size)));  // an absolute target is the whole path
   }
   throw Error(ErrorKind::path, str(printable(asked, 400), ": a chain of symbolic links without an end"));
 }
@@ -389,10 +389,9 @@ void refuse_lfs_pointer(const std::string& path) {
   if (file_size(path) < static_cast<int64_t>(sizeof head)) return;
   read_at(path, 0, head, sizeof head);
   if (std::string_view(head, sizeof head) != kMark) return;
-  throw Error(ErrorKind::lfs_pointer,
-              str(printable(path, 400),
-                  ": a Git LFS pointer, not the file that it stands for; fetch that by `git lfs pull` "
-                  "in its repository, or by `hf download`"));
+  throw Error(ErrorKind::lfs_pointer, str(printable(path, 400),
+                                          ": a Git LFS pointer, not the file itself; fetch that by `git lfs pull` "
+                                          "in its repository, or by `hf download`"));
 }
 
 void make_directories(const std::string& path) {

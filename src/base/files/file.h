@@ -41,7 +41,7 @@ void read_at(const std::string& path, int64_t offset, void* out, int64_t size);
 void refuse_lfs_pointer(const std::string& path);
 
 void make_directories(const std::string& path);
-// For files that ucas names: writes beside the target, fsyncs, renames over it. A link of that name is replaced.
+// For files that ucas names: writes next to the target, fsyncs, renames over it. A link of that name is replaced.
 void write_file(const std::string& path, std::string_view bytes);
 // For a FILE that the user names (--out): links are followed and stay, a regular file is replaced as above and keeps
 // its permissions, a device, a FIFO or an open descriptor (/dev/fd/N, >(command)) is written to.
@@ -106,7 +106,7 @@ std::string sha256_of_text(std::string_view text);      // 64 digits
 std::string sha256_of_file(const std::string& path);    // of its bytes, read block by block
 std::array<uint8_t, 16> md5_of_text(std::string_view);  // a stable way to deal things out; no security rests on it
 
-// Places that tests stop a program at, beside the calls of base/files/file.h: UCAS_FAULT=step:3:0:stop stops the
+// Places that tests stop a program at, besides the calls of base/files/file.h: UCAS_FAULT=step:3:0:stop stops the
 // process (SIGSTOP) once the third line of steps.jsonl is written, where a test ends it or lets it go on; ":kill" kills
 // it there, ":exit" ends it with 70 and no word, ":throw" is an Error(ErrorKind::io, exit 74), ":hang" never comes
 // back. Costs one branch.

@@ -163,7 +163,7 @@ TEST(file, devices_fifos_and_open_descriptors_are_written_to_and_stay) {
   ASSERT_EQ(::lstat((scratch / "fifo").c_str(), &info), 0);
   EXPECT_TRUE(S_ISFIFO(info.st_mode));
 
-  // As `{ ucas ... --out /dev/fd/N; echo more; } N> log`: written where the descriptor stands.
+  // As `{ ucas ... --out /dev/fd/N; echo more; } N> log`: written at the descriptor.
   int fd = ::open((scratch / "log").c_str(), O_WRONLY | O_CREAT, 0600);
   ASSERT_EQ(::write(fd, "a", 1), 1);
   write_output(str("/dev/fd/", fd), "b");

@@ -26,7 +26,7 @@ struct NamedWork {
 struct Place {
   std::mutex guard;
   std::string phase;
-  std::map<int64_t, NamedWork> under_way;  // by number: the oldest first
+  std::map<int64_t, NamedWork> active;  // by number: the oldest first
   int64_t next = 0;
   std::atomic<double> moved = now_seconds();
 };
@@ -48,12 +48,12 @@ time_t now() {
   return time.tv_sec;
 }
 
-// GNU timeout, systemd, scancel and a launcher whose whole group is told send it to a process more than once.
+// GNU timeout, systemd, scancel and a launcher that signals its whole group send it to a process more than once.
 void on_signal(int signal) {
   if (stop_signal == 0) {
     stop_signal = signal;
     asked_at = now();
-  } else if (now() > asked_at + kOneWish) {  // the last checkpoint stands
+  } else if (now() > asked_at + kOneWish) {  // the last checkpoint remains
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -74,21 +74,21 @@ Doing::Doing(std::string what) {
   Place& here = place();
   const std::lock_guard lock(here.guard);
   number_ = here.next++;
-  here.under_way[number_] = {std::move(what), now_seconds()};
+  here.active[number_] = {std::move(what), now_seconds()};
   progressed();
 }
 
 Doing::~Doing() {
   Place& here = place();
   const std::lock_guard lock(here.guard);
-  here.under_way.erase(number_);
+  here.active.erase(number_);
   progressed();
 }
 
 void Doing::say(const std::string& what) {
   Place& here = place();
   const std::lock_guard lock(here.guard);
-  here.under_way[number_].what = what;
+  here.active[number_].what = what;
 }
 
 bool Doing::is_due() {
@@ -104,11 +104,11 @@ Activity activity() {
   const double now = now_seconds();
   Activity made{now - here.moved.load(std::memory_order_relaxed), here.phase};
   size_t said = 0;
-  for (const auto& [number, work] : here.under_way) {
+  for (const auto& [number, work] : here.active) {
     if (said++ == kMostSaid) break;
     made.what += str(made.what.empty() ? "" : "; ", work.what, " for ", human_seconds(now - work.since));
   }
-  if (here.under_way.size() > kMostSaid) made.what += str("; and ", here.under_way.size() - kMostSaid, " more");
+  if (here.active.size() > kMostSaid) made.what += str("; and ", here.active.size() - kMostSaid, " more");
   return made;
 }
 

@@ -1,5 +1,5 @@
-// What the program is at, for people who wait: the phase, the work under way in it, and when anything last moved. A
-// watchdog says it when nothing has moved for long (docs/reliability.md). Kept by the process, like its log.
+// What the program does, for people who wait: the phase, the active task in it, and when anything last advanced. A
+// watchdog reports it when nothing has advanced for long (docs/reliability.md). Kept by the process, like its log.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace ucas {
 void progressed();                         // a token, an update, a reply: cheap enough for each
 void set_phase(const std::string& phase);  // "step 12, generating"; progress, too
 
-// Work under way, while the object lives: named where it stands still.
+// An active task, while the object lives: named in the report if it hangs.
 class Doing {
  public:
   explicit Doing(std::string what);
@@ -36,11 +36,11 @@ class Doing {
 
 struct Activity {
   double still = 0;  // seconds since something moved
-  std::string what;  // the phase, then the work under way that is oldest
+  std::string what;  // the phase, then the oldest active task
 };
 Activity activity();
 
-// Whether a word is due when nothing has moved for so long: after `seconds`, again after twice that, and so on.
+// Whether a report is due when nothing has advanced for so long: after `seconds`, again after twice that, and so on.
 class Stillness {
  public:
   explicit Stillness(double seconds) : seconds_(seconds), next_(seconds) {}

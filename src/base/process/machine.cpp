@@ -31,7 +31,7 @@ int64_t number_in(const std::string& path) {
 
 int64_t kernel_bytes(std::string_view key) { return 1024 * std::atoll(kernel_table("/proc/meminfo", key).c_str()); }
 
-// Where the process's control group and those above it lie, version 2 and 1.
+// The folders of the process's control group and those above it, version 2 and 1.
 std::vector<std::string> control_groups() {
   std::vector<std::string> folders;
   std::ifstream table("/proc/self/cgroup");

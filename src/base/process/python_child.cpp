@@ -45,17 +45,17 @@ std::string read_both(int out, int error, double seconds, std::string& printed, 
   pollfd ends[2] = {{out, POLLIN, 0}, {error, POLLIN, 0}};
   std::string* texts[2] = {&printed, &said};
   char part[65536];
-  double heard = now_seconds();
+  double last_read = now_seconds();
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     if (::poll(ends, 2, 100) < 0 && errno != EINTR) return str("poll: ", std::strerror(errno));
     if (stop_requested()) return "stopped, as this program is";
-    if (now_seconds() - heard > seconds) return str("its Python is silent for ", seconds, " s");
+    if (now_seconds() - last_read > seconds) return str("its Python has printed nothing for ", seconds, " s");
     for (int i = 0; i < 2; ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       const ssize_t n = ::read(ends[i].fd, part, sizeof part);
       if (n == 0 || (n < 0 && errno != EINTR)) ends[i].fd = -1;
       if (n <= 0) continue;
-      heard = now_seconds();
+      last_read = now_seconds();
       texts[i]->append(part, static_cast<size_t>(n));
       if (texts[i]->size() > kMostOutput) return str("its Python prints more than ", kMostOutput >> 20, " MiB");
     }
@@ -189,8 +189,8 @@ std::string python_package(const std::string& name) {
     }
     return named;
   }
-  const std::string beside = path_join(path_join(own_folder(), ".."), name);
-  return is_directory(beside) ? beside : "";
+  const std::string next_to_us = path_join(path_join(own_folder(), ".."), name);
+  return is_directory(next_to_us) ? next_to_us : "";
 }
 
 }  // namespace ucas

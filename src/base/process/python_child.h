@@ -1,4 +1,4 @@
-// Python beside the program: the scripts of python/ucas that are compiled in (reward, reasoning, advantage), by
+// Python as a child process: the scripts of python/ucas that are compiled in (reward, reasoning, advantage), by
 // the interpreter that UCAS_PYTHON names, else python3. They need nothing of the package `ucas`.
 #pragma once
 
@@ -15,7 +15,7 @@ std::vector<std::string> python_words(const std::string& script, const std::vect
 void check_python_function(const std::string& option, const std::string& place);
 
 // Runs a script to its end; what it printed. Error("python") with the last line of its standard error where it fails:
-// "WHAT: ...", where it is silent for `seconds`, prints too much, or this process is asked to stop.
+// "WHAT: ...", if it prints nothing for `seconds`, prints too much, or this process is asked to stop.
 std::string run_python(const std::string& script, const std::vector<std::string>& arguments, const std::string& what,
                        double seconds = 600);
 
@@ -30,11 +30,11 @@ int start_child(std::vector<std::string> words, const ChildStreams& streams, con
 // Python packages whose C++ libraries the program of the wheel loads: torch for the engine, pyarrow for Parquet. No
 // Python is started. A build from source has paths of its own and does not ask.
 
-// The folder that holds libucas.so, and what lies next to it: build/ or .../site-packages/ucas.
+// The folder that holds libucas.so, and what is next to it: build/ or .../site-packages/ucas.
 std::string own_folder();
 
 // Where the package is installed: what UCAS_TORCH_DIR, UCAS_PYARROW_DIR name (the `ucas` command sets them to what its
-// Python would import), else the folder NAME beside ours. "" where neither is there.
+// Python would import), else the folder NAME next to ours. "" where neither is there.
 std::string python_package(const std::string& name);
 
 }  // namespace ucas

@@ -36,7 +36,7 @@ std::string said_of(const std::string& script, double seconds) {
 }
 
 TEST(python_child, that_hangs_or_prints_for_ever_is_ended_and_said) {
-  EXPECT_EQ(said_of("exec sleep 100000\n", 0.1), "rg:task: its Python is silent for 0.1 s");
+  EXPECT_EQ(said_of("exec sleep 100000\n", 0.1), "rg:task: its Python has printed nothing for 0.1 s");
   EXPECT_EQ(said_of("setsid sleep 100000 &\nexit 3\n", 600), "rg:task: its Python ended with status 768");
   EXPECT_EQ(said_of("exec yes\n", 600), "rg:task: its Python prints more than 16 MiB");
 }

@@ -45,7 +45,7 @@ bool spin_until(std::chrono::microseconds within, Condition condition) {
 }
 
 // What is left of a share, [first, last), is one atomic number. A thread that was
-// // preempted while loops came and went takes a valid chunk of the current loop, or none.
+// preempted while loops came and went takes a valid chunk of the current loop, or none.
 class WorkRange {
  public:
   void fill(int64_t first, int64_t last) { left_.store(packed(first, last), std::memory_order_release); }
@@ -102,9 +102,9 @@ class ThreadPool {
 
   [[noreturn]] void live(int64_t self) {
     std::atomic<uint32_t>& calls = members_of_[self].calls;
-    for (uint32_t heard = 0;;) {
-      if (!spin_until(kLook, [&] { return calls.load(std::memory_order_acquire) != heard; })) calls.wait(heard);
-      heard = calls.load(std::memory_order_acquire);
+    for (uint32_t seen = 0;;) {
+      if (!spin_until(kLook, [&] { return calls.load(std::memory_order_acquire) != seen; })) calls.wait(seen);
+      seen = calls.load(std::memory_order_acquire);
       work_through(self);
     }
   }

@@ -62,9 +62,9 @@ TEST(thread_pool, a_loop_inside_a_loop_or_beside_one_runs_on_its_caller) {
     });
   };
   for (int i = 0; i < 200; ++i) {
-    std::thread beside(loop);
+    std::thread other(loop);
     loop();
-    beside.join();
+    other.join();
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_GT(done, 400);

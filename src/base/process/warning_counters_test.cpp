@@ -5,7 +5,7 @@
 namespace ucas {
 
 // The counts are the process's: other tests note things, too.
-TEST(lapses, one_line_counts_each_kind_in_words) {
+TEST(warning_counters, one_line_counts_each_kind_in_words) {
   const int64_t rows = warnings_counted(Warning::bad_row), alarms = warnings_counted(Warning::stall);
   count_warning(Warning::bad_row, 1234 - rows);
   count_warning(Warning::stall, 1 - alarms);

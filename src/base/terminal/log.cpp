@@ -56,7 +56,7 @@ std::string without_controls(const std::string& message) {
   return join(lines, "\n");
 }
 
-void tell(LogLevel level, const std::string& message) {
+void print_at(LogLevel level, const std::string& message) {
   std::string safe = without_controls(message);
   std::lock_guard lock(mutex());
   sink()(level, safe);
@@ -74,9 +74,9 @@ std::array<std::atomic<int64_t>, std::size(kWarningWords)> counts{};
 
 }  // namespace
 
-void log(const std::string& message) { tell(LogLevel::info, message); }
-void warn(const std::string& message) { tell(LogLevel::warning, message); }
-void warn_here(const std::string& message) { tell(LogLevel::own, message); }
+void log(const std::string& message) { print_at(LogLevel::info, message); }
+void warn(const std::string& message) { print_at(LogLevel::warning, message); }
+void warn_here(const std::string& message) { print_at(LogLevel::own, message); }
 
 LogSink set_log_sink(LogSink next) {
   std::lock_guard lock(mutex());
@@ -104,7 +104,7 @@ bool out(const std::string& text) {
 
 void finish_output() {
   std::lock_guard lock(mutex());
-  // Some file systems tell only at the close that there was no room.
+  // Some file systems report only at the close that there was no room.
   int copy = out_error == 0 ? ::dup(STDOUT_FILENO) : -1;
   if (copy >= 0 && ::close(copy) != 0) out_error = errno;
   if (out_error == 0 || out_error == EPIPE) return;

@@ -17,15 +17,15 @@ void warn(const std::string& message);       // the same, marked "warning:"
 void warn_here(const std::string& message);  // a warning of the machine that this rank runs on: each rank says its own
 LogSink set_log_sink(LogSink sink);          // returns the one before
 
-// To standard output, as it is. A failure does not end the work that is under way (its files are worth having); what
-// comes after is dropped, and finish_output() tells. A reader that left the pipe (`| head`) is no failure. Returns
-// false once nothing arrives any more: what only prints can stop.
+// To standard output, as it is. A failure does not end the active work (its files are worth having); later output is
+// dropped, and finish_output() reports it. A reader that left the pipe (`| head`) is no failure. Returns false once
+// nothing arrives any more: what only prints can stop.
 bool out(const std::string& text);
 void finish_output();  // the end of the program: Error(ErrorKind::io, exit 74) if something did not reach standard
                        // output
 
 // A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and
-// // without NO_TTY.
+// without NO_TTY.
 bool stderr_is_terminal();
 
 // Progress of long work: on a terminal one line that rewrites itself, otherwise a plain line every few seconds.
@@ -81,7 +81,7 @@ enum class Warning {
 void count_warning(Warning what, int64_t count = 1);
 int64_t warnings_counted(Warning what);
 inline constexpr const char* kWarningsBegin = "warnings in total: ";
-// "warnings in total: 1 bad row, 2 updates of weights"; "" where nothing was noted.
+// "warnings in total: 1 bad row, 2 updates of weights"; "" where nothing was counted.
 std::string warnings_in_words();
 
 }  // namespace ucas

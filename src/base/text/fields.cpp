@@ -174,8 +174,8 @@ class Applier final : public Prefixed {
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return value;
   }
-  // a,b or [a, b] or ["a", "b\n"]: what stands in quotes is read with its escapes. Blanks around an item belong to it
-  // only where it is the whole text, or in quotes.
+  // a,b or [a, b] or ["a", "b\n"]: quoted text is read with its escapes. Blanks around an item belong to it only where
+  // it is the whole text, or in quotes.
   static std::vector<std::string> list_items(std::string_view text) {
     const std::string_view inner = trim(text);
     const bool brackets = inner.size() >= 2 && inner.front() == '[' && inner.back() == ']';
@@ -202,7 +202,7 @@ class Applier final : public Prefixed {
     if (end >= text.size() || (next != std::string_view::npos && text[next] != ',')) return {};
     try {
       return {parse_json(text.substr(begin, end + 1 - begin), "a list").get<std::string>(), end + 1};
-    } catch (const Error&) {  // no escape: as it stands
+    } catch (const Error&) {  // no escape: as it is
       return {std::string(text.substr(begin + 1, end - begin - 1)), end + 1};
     }
   }
@@ -342,7 +342,7 @@ std::string dump_toml(Fielder list, void* config) {
   Lister lister;
   list(lister, config);
   std::string top, tables, section;
-  // Top-level keys must stand before the first table.
+  // Top-level keys must come before the first table.
   for (const auto& row : lister.rows) {
     if (row.section.empty()) top += str(row.key, " = ", row.value, "\n");
   }

@@ -27,16 +27,16 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
 };
 
-// What an option of a run can change, from all of it to nothing. Said where the option is declared; code that needs to
+// What an option of a run can change, from all of it to nothing. Set where the option is declared; code that needs to
 // know which options matter asks the three questions below and keeps no list of keys:
 //
-//                 a departure from   tells two   must be the same
-//                 a method           runs apart  when a run goes on
-//   result        yes                yes         yes     what is learnt
-//   size          yes, of size       yes         yes     how much of it: batches, lengths, responses, steps
-//   procedure     no                 yes         yes     micro-batches (some methods choose within one), validation
-//   place         no                 no          yes     where, from what, which random numbers: known by hashes and
-//   the seed bookkeeping   no                 no          no      no bit of it: what is written down, when a run stops
+//                 a departure from  separates   must be the same
+//                 a method          two runs    on resume
+//   result        yes               yes         yes     what is learnt
+//   size          yes, of size      yes         yes     how much of it: batches, lengths, responses, steps
+//   procedure     no                yes         yes     micro-batches (some methods choose within one), validation
+//   place         no                no          yes     paths, sources, random numbers: known by hashes and seed
+//   bookkeeping   no                no          no      nothing: what is written down, when a run stops
 enum class Effect { result, size, procedure, place, bookkeeping };
 constexpr bool is_departure(Effect effect) { return effect <= Effect::size; }           // `ucas explain`
 constexpr bool tells_runs_apart(Effect effect) { return effect <= Effect::procedure; }  // a study's pool, the report
@@ -74,7 +74,7 @@ class Fields {
   void field(const char* key, Value& value, const char* help, Effect effect = Effect::result) {
     visit({key, &value, help, effect, {}});
   }
-  // A text or a list of texts that stand for files.
+  // A text or a list of texts that are paths of files.
   template <class Value>
   void field(const char* key, Value& value, OptionNames names, const char* help, Effect effect = Effect::result) {
     visit({key, &value, help, effect, {}, names});

@@ -38,8 +38,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!fresh)
-      throw Error(ErrorKind::dup_key, str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
+    if (!fresh) throw Error(ErrorKind::dup_key, str(where_, ": duplicate key \"", printable(name), "\""));
     slot_ = &slot->second;
     memory_.take(JsonMemory::kKey);
     return true;
@@ -113,7 +112,7 @@ JsonMemory::JsonMemory(size_t text_bytes, const std::string& where, size_t most)
 void JsonMemory::refuse() const {
   throw Error(ErrorKind::limit,
               str(where_, ": more values than are read from JSON at once: they would take more than ",
-                  human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
+                  human_bytes(static_cast<double>(most_)), " besides the file; rows are read as JSON Lines"));
 }
 
 namespace {

@@ -35,7 +35,7 @@ std::string json_text(const std::string& text);
 // A whole file, at most `limit` bytes.
 Json read_json(const std::string& path, int64_t limit);
 
-// What values of JSON take beside the bytes of their text, about: millions of empty lists are some fifty times their
+// What values of JSON take besides the bytes of their text, about: millions of empty lists are some fifty times their
 // file. More than `most` bytes and half of the text is Error(ErrorKind::limit). For what builds values as they come.
 class JsonMemory {
  public:
@@ -56,7 +56,7 @@ class JsonMemory {
 
 // One JSON object, read value by value: every refusal names the place, the key, what is there and what was expected:
 //   steps.jsonl:7: bins[2]: "count": string "six", expected a whole number from 0
-// null counts as absent, except for a required number, where it stands for one that is not finite. Who reads through
+// null counts as absent, except for a required number, where it is one that is not finite. Who reads through
 // this needs no <nlohmann/json.hpp>, which costs seconds in every file that includes it.
 
 class JsonObject {

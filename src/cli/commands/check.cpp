@@ -157,7 +157,7 @@ std::string head_of(const std::string& path, int64_t most) {
   return head;
 }
 
-// The first row of a file, as far as it can be read: enough to tell what its rows are.
+// The first row of a file, as far as it can be read: enough to know what its rows are.
 Json first_row(const std::string& path) try {
   struct Found {
     Json row;

@@ -1,4 +1,4 @@
-// What `ucas check` does beside reading each path as the other commands would.
+// What `ucas check` does besides reading each path as the other commands would.
 #pragma once
 
 #include <span>

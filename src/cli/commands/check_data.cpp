@@ -101,9 +101,9 @@ std::string problems_text(const DataFindings& found) {
   text += "\n";
   if (p.conversations > 0) text += str("  conversations   ", share_of(p.conversations, p.problems), "\n");
   if (p.with_system > 0) text += str("  system message  ", share_of(p.with_system, p.problems), "\n");
-  text += str("  duplicates      ", grouped(p.repeated_questions), " questions stand again",
+  text += str("  duplicates      ", grouped(p.repeated_questions), " questions repeated",
               p.contradictions > 0 ? str(", ", grouped(p.contradictions), " of them with another answer") : "",
-              p.repeated_ids > 0 ? str("; ", grouped(p.repeated_ids), " ids stand again") : "", "\n");
+              p.repeated_ids > 0 ? str("; ", grouped(p.repeated_ids), " ids repeated") : "", "\n");
   for (const std::string& example : p.examples) text += str("    ", example, "\n");
   for (const Problem& problem : found.first) {
     text += str("\n  ", printable(problem.id, 80), "\n    question: ", printable(trim(problem.text), 400),
@@ -114,7 +114,7 @@ std::string problems_text(const DataFindings& found) {
 
 using Ids = std::vector<int32_t>;
 
-// Where two lists part: a few tokens before the place, a few after, and what stands there.
+// Where two lists part: a few tokens before the place, a few after, and the tokens there.
 std::string describe(const Tokenizer& tokenizer, const std::string& text, const Ids& expected, const Ids& got) {
   const auto common = static_cast<size_t>(std::ranges::mismatch(expected, got).in1 - expected.begin());
   const auto around = [&](const Ids& ids) {

@@ -195,7 +195,7 @@ std::vector<Setting> fitted(std::vector<Setting> settings, const PlannedModels& 
   return settings;
 }
 
-// Keys that everyone looks at, beside those that are no defaults.
+// Keys that everyone looks at, besides those that are no defaults.
 constexpr std::string_view kShown =
     " model device dtype seed data.files data.val_files data.template data.max_prompt_length data.train_batch_size "
     "rollout.n rollout.temperature rollout.response_length lora.rank reward.grader reward.truncated method.name "

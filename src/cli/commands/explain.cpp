@@ -65,7 +65,7 @@ int run_explain(const Words& words) {
   });
   if (metrics) {
     if (!line.positionals.empty() || !line.settings.empty()) {
-      throw Error(ErrorKind::usage, "--metrics stands alone or with --json: it explains every metric of a step");
+      throw Error(ErrorKind::usage, "--metrics goes alone or with --json: it explains every metric of a step");
     }
     out(json ? json_text(metrics_json(), 2) + "\n" : metrics_text());
     return kDone;

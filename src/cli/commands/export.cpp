@@ -69,7 +69,7 @@ int run_export(const Words& words) {
   if (state_folder(checkpoint) == checkpoint)
     throw Error(ErrorKind::unsupported,
                 str(printable(checkpoint, 400),
-                    ": an earlier version wrote it, moments beside the model; save a step more with "
+                    ": an earlier version wrote it, moments next to the model; save a step more with "
                     "`ucas train --resume` and export that"));
   const RunRecord record = read_run(run.path());
   if (const auto hub = hub_origin(record.setting("model")); hub) card.base_model = hub->name;

@@ -72,7 +72,7 @@ int make_embedded_files(const std::vector<Setting>& settings) {
   MakeTaskConfig config;
   ucas::apply(config, settings);
   config.task = options_of(config.form);
-  ucas::apply(config, settings);  // what was given on the command line stands
+  ucas::apply(config, settings);  // options of the command line have precedence
   need_out(config.out);
   double began = now_seconds();
   int64_t vocabulary = write_register_chains(config.out, config.task);

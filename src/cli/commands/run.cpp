@@ -26,7 +26,7 @@ struct RunOptions {
     f.field("test", test, OptionNames::evaluation_data,
             "problem files of the evaluation; empty = the validation files (--val)");
     f.field("samples", samples, Range{0, 1 << 20},
-            "sampled responses per problem of the evaluation, beside the greedy one");
+            "sampled responses per problem of the evaluation, besides the greedy one");
   }
 };
 
@@ -88,7 +88,7 @@ int run_run(const Words& words) {
   const std::vector<FieldValue> known = fields_of(options);
   take_own(options, line.settings);
   if (std::ranges::find(line.settings, "resume", &Setting::key) != line.settings.end()) {
-    throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out goes on");
+    throw Error(ErrorKind::usage, "run: --resume is not needed: a run in --out is resumed");
   }
   if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "run: expected one CONFIG; see `ucas run --help`");
   if (options.out.empty())

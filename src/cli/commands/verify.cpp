@@ -78,7 +78,7 @@ struct VerifyConfig {
   GraderKind grader_kind() const { return grader.empty() ? GraderKind::math : named<GraderKind>("--grader", grader); }
 };
 
-// ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
+// ucas verify FILE --kind code. Programs may be without a fence: without --extract a text without ``` is one.
 int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
   if (config.explain || !config.grader.empty()) {
     throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --explain and --grader out");

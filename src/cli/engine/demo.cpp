@@ -48,7 +48,7 @@ class Demo {
 
  protected:
   virtual std::string title() const = 0;       // of the report
-  virtual std::string task_stage() const = 0;  // what is said before make_task()
+  virtual std::string task_stage() const = 0;  // printed before make_task()
   virtual std::string base_stage() const = 0;
   virtual void make_task() = 0;
   // Makes and evaluates the base; returns the run directories that speak for it in the report.
@@ -137,7 +137,7 @@ void Demo::leave_out_common(DemoOptions& options) {
 }
 
 // Five rules that the base uses alike, while half of the training problems ask for the first: what becomes of the
-// others tells methods apart after a minute (docs/studies/exploration.md).
+// others distinguishes methods after a minute (docs/studies/exploration.md).
 const HiddenRule kDemoRules = {.markers = {10, 4, 3, 2, 1}};
 
 // A 0.1 M parameter model, warmed up here.
@@ -220,7 +220,7 @@ class PretrainedDemo final : public Demo {
  public:
   PretrainedDemo(const PretrainedDemoConfig& config, ProgressMode progress) : Demo(config, progress), config_(config) {
     resolve_hub_names(config_);
-    read_model_config(config_.model);  // a wrong path is said before the work
+    read_model_config(config_.model);  // a wrong path is reported before the work
     for (const std::string& method : config_.methods) train_config(method, 0);
   }
 
@@ -240,7 +240,7 @@ class PretrainedDemo final : public Demo {
     write_text_task(places_.task(), config_.task, options);
     log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,
             " test: no form of a question and no numbers are in two of them"));
-    const TextProblem first = draw_problems(config_.task, options, Split::train, 1).front();
+    const TextProblem first = sample_problems(config_.task, options, Split::train, 1).front();
     log(str("for instance: ", first.text, " (", first.answer, ")"));
   }
 

@@ -76,7 +76,7 @@ TEST(effects, explain_departures_resume_and_report_follow_what_every_option_of_e
       const bool length = field.key == "train.steps" || field.key == "train.epochs";  // train/state/fingerprint_test
       EXPECT_TRUE(length || is_free_option(field.key) == !is_fixed(field.effect));
       EXPECT_EQ(is_incidental(field.key), !tells_runs_apart(field.effect));
-      EXPECT_EQ(effect_of(field.key), field.effect) << "an option of a method must be told from the key alone";
+      EXPECT_EQ(effect_of(field.key), field.effect) << "an option of a method must follow from the key alone";
       if (field.key == "method.name" || field.key == "method.preset") continue;  // said in the page's heading
       const std::optional<Setting> setting = another_value(row.name, field);
       ASSERT_TRUE(setting.has_value()) << "expected a second value that the option accepts";
@@ -173,12 +173,12 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
 
 // Rank 0 speaks for all, but of the machine that a rank runs on that rank alone knows.
 TEST(speaking, a_rank_that_is_muted_says_what_its_own_machine_lacks) {
-  std::string heard;
-  const LogSink sink = muted([&](LogLevel, const std::string& line) { heard += line + "|"; }, 5);
+  std::string logged;
+  const LogSink sink = muted([&](LogLevel, const std::string& line) { logged += line + "|"; }, 5);
   sink(LogLevel::info, "all say this");
   sink(LogLevel::warning, "and this");
   sink(LogLevel::own, "no kernel runs here");
-  EXPECT_EQ(heard, "rank 5: no kernel runs here|");
+  EXPECT_EQ(logged, "rank 5: no kernel runs here|");
 }
 
 }  // namespace

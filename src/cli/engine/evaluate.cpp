@@ -243,7 +243,7 @@ EvaluateWords read_evaluate_words(const Words& words) {
   }
   asked.plan = plan_of(options, line.settings);
   asked.plan.problems.columns_where_there = !columns;  // a run's; other files may have the usual names
-  for (const EvaluatedModel& model : asked.models) {   // a wrong path is said before the work
+  for (const EvaluatedModel& model : asked.models) {   // a wrong path is reported before the work
     if (!model.is_responses) read_model_config(model.path);
   }
   return asked;

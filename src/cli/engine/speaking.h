@@ -51,12 +51,12 @@ int speaking_once(Work work) {
     mute();
     throw;
   } catch (const Error& error) {
-    if (ranks && error.kind() != ErrorKind::ranks) ranks->tell_failure(error.what());
+    if (ranks && error.kind() != ErrorKind::ranks) ranks->publish_failure(error.what());
     if (rank == 0) throw;
     set_log_sink(before);
     throw Error(error.kind(), as_said_by(rank, error.what()), error.exit_code());
   } catch (const std::exception& error) {
-    if (ranks) ranks->tell_failure(error.what());
+    if (ranks) ranks->publish_failure(error.what());
     if (rank == 0) throw;
     set_log_sink([before, rank](LogLevel level, const std::string& line) { before(level, as_said_by(rank, line)); });
     throw;

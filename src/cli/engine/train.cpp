@@ -109,8 +109,7 @@ TrainWords read_train_words(const Words& words) {
     return asked;
   }
   if (!line.positionals.empty() || !asked.out.empty()) {
-    throw Error(ErrorKind::usage,
-                "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
+    throw Error(ErrorKind::usage, "--resume RUN uses that run's own config.toml: give neither CONFIG nor --out");
   }
   asked.settings = line.settings;
   return asked;

@@ -12,7 +12,7 @@
 
 namespace ucas {
 
-// What both demonstrations can be told.
+// Options of both demonstrations.
 struct DemoOptions {
   std::string out;
   std::vector<std::string> methods;

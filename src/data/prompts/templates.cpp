@@ -25,7 +25,7 @@ size_t occurrences(std::string_view text, std::string_view part) {
   return count;
 }
 
-// Where the question stands.
+// The part with the question.
 const std::string& question_text(const Template& prompt_template) {
   return prompt_template.chat ? prompt_template.user : prompt_template.text;
 }
@@ -35,8 +35,8 @@ void check(const Template& prompt_template, const std::string& where) {
   const char* key = prompt_template.chat ? "user" : "text";
   const std::string& text = question_text(prompt_template);
   if (occurrences(text, kProblem) != 1) refuse(str(key, ": expected {problem} exactly once"));
-  if (occurrences(text, kChoices) > 1) refuse(str(key, ": {choices} stands more than once"));
-  if (!prompt_template.chat && occurrences(text, kSystem) > 1) refuse("text: {system} stands more than once");
+  if (occurrences(text, kChoices) > 1) refuse(str(key, ": {choices} is there more than once"));
+  if (!prompt_template.chat && occurrences(text, kSystem) > 1) refuse("text: {system} is there more than once");
   if (!prompt_template.chat && (prompt_template.user != kProblem || !prompt_template.set.empty()))
     refuse("user, set: are of templates with chat = true");
   if (prompt_template.chat && !prompt_template.special.empty())
@@ -101,7 +101,7 @@ std::vector<Piece> pieces_of(const Template& prompt_template) {
   return pieces;
 }
 
-// What stands for the placeholders.
+// The values of the placeholders.
 struct Filling {
   std::string system, question, choices, examples;
 };
@@ -134,8 +134,8 @@ void warn_of_replaced_system(const Template& prompt_template, const std::vector<
   if (first == problems.end()) return;
   warn(str("template ", prompt_template.name, ": its instruction \"", printable(prompt_template.system, 100),
            "\" is not given with ", grouped(std::ranges::count_if(problems, replaces)), " of ",
-           grouped(std::ssize(problems)), " problems, whose own system message stands in its place (",
-           printable(first->id), ": \"", printable(first->system, 100), "\")"));
+           grouped(std::ssize(problems)), " problems, whose own system message takes its place (", printable(first->id),
+           ": \"", printable(first->system, 100), "\")"));
 }
 
 Filling filling_of(const Template& prompt_template, const Problem& problem) {

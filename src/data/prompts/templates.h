@@ -1,6 +1,6 @@
 // Prompt templates: how a question is put to a model. Data, not code: templates/NAME.toml (in the binary), or a file of
 // the user's own with the same keys.
-// The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
+// The choices of a multiple-choice problem replace {choices} as lines "A. ..."; in a template without that place they
 // follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
 // A chat template is the checkpoint's own Jinja (text/jinja), which puts the messages of a conversation.
@@ -30,16 +30,16 @@ struct Template {
   std::string name;
   std::string text;                  // holds {problem} once, {system} and {choices} at most once
   std::string system;                // for {system}, where the problem brings none of its own
-  std::vector<std::string> special;  // token texts that stand for themselves in `text`
-  std::vector<std::string> stop;     // tokens and texts that end a response, beside those of the model's own files
+  std::vector<std::string> special;  // texts in `text` that become their own token
+  std::vector<std::string> stop;     // tokens and texts that end a response, with those of the model's own files
   bool chat = false;                 // `text` is Jinja; "" in a file: the checkpoint's own
   std::string user = "{problem}";    // of a chat: the user's message, with {problem} once and {choices}
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
   std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
   std::string few_shot;                                     // a file of worked examples (text/jinja); "" = none
-  int64_t shots = 0;                                        // how many of them stand before a question
-  std::string example = "{problem}\n{answer}\n\n";          // how each stands at {examples}
+  int64_t shots = 0;                                        // how many of them precede a question
+  std::string example = "{problem}\n{answer}\n\n";          // the text of each at {examples}
   std::vector<Example> examples;                            // read from the file
 
   void fields(Fields& f) {
@@ -57,7 +57,7 @@ struct Template {
   }
 };
 
-// Worked examples that stand before every question, whatever template is chosen.
+// Worked examples that precede every question, whatever template is chosen.
 struct FewShot {
   std::string few_shot;  // "" = none
   int64_t shots = 0;     // 0 = all of the file
@@ -115,9 +115,9 @@ MarkedText render_chat(const Template& prompt_template, const Problem& problem, 
 // Worked examples before a question: in the place {examples} of a template, or as earlier turns of a chat.
 // Threads: all functions from any thread.
 
-// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows (0: all, which it then
-// says) and one more, which stands in where a problem
-// is an example itself. `where` names the form; a relative path begins at `folder` ("": where the program runs).
+// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows (0: all, which it then says) and one more,
+// used where a problem is an example itself. `where` names the form; a relative path begins at `folder` ("": where the
+// program runs).
 void read_examples(Template& prompt_template, const std::string& where, const std::string& folder);
 // Of this problem, in the file's order; never the problem itself.
 std::vector<Template::Example> examples_for(const Template& prompt_template, const Problem& problem);

@@ -247,7 +247,7 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where, ErrorKind kind) {
   const bool gzip = form == Packing::gzip;
   const auto refuse = [&] [[noreturn]] (const std::string& what) { throw Error(kind, str(where, ": ", what)); };
-  constexpr int kWindow = 15, kGzip = 16;  // bits; what tells zlib to expect gzip
+  constexpr int kWindow = 15, kGzip = 16;  // bits; zlib's flag for gzip
   z_stream stream{};
   if (::inflateInit2(&stream, gzip ? kWindow + kGzip : kWindow) != Z_OK) refuse("zlib has no memory");
   struct End {
@@ -268,7 +268,7 @@ std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, con
     stream.avail_out = buffer.size();
     result = ::inflate(&stream, Z_NO_FLUSH);
     const size_t made = buffer.size() - stream.avail_out;
-    if (std::ssize(out) + static_cast<int64_t>(made) > limit) {  // before the text grows to twice its size
+    if (std::ssize(out) + static_cast<int64_t>(made) > limit) {  // before the text doubles its size
       throw Error(gzip ? ErrorKind::limit : kind,
                   str(where, ": more than ", human_bytes(static_cast<double>(limit)), " when unpacked"));
     }
@@ -303,7 +303,7 @@ std::optional<CsvReader::Record> CsvReader::next() {
   if (found && found->fields.size() != columns_.size()) {
     throw Error(ErrorKind::data_line,
                 str(where(found->line), ": ", found->fields.size(), " fields, expected ", columns_.size(),
-                    " as in the header; a field with a comma or a line end in it stands in \"..\""));
+                    " as in the header; quote a field with a comma or a line end as \"..\""));
   }
   return found;
 }

@@ -46,7 +46,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
 constexpr int64_t kListHead = 4096;
 bool is_row_list(std::string_view bytes);
 
-// The file's name without folder, ".gz" and what stands after the last dot: "train" of train.jsonl.gz. Of a data set in
+// The file's name without folder, ".gz" and the extension: "train" of train.jsonl.gz. Of a data set in
 // the hub's cache the set's name: "gsm8k".
 std::string data_stem(const std::string& path);
 
@@ -105,7 +105,7 @@ class CsvReader {
 // with texts as keys an object; not-a-number is null. A column of any other type is left out with a warning.
 // Errors: path; parquet (no Parquet, broken, or texts that are not UTF-8); schema (no column that is read, or one
 // twice); limit (a footer, page, text or batch of rows too large, or rows that come to more than `most` bytes, since a
-// text that stands in every row is kept once); unsupported (a build without Arrow).
+// text that is in every row is kept once); unsupported (a build without Arrow).
 void each_parquet_row(const std::string& path, int64_t most, const std::function<void(int64_t row, Json value)>& take);
 
 }  // namespace ucas

@@ -51,17 +51,16 @@ void* reader_of_the_wheel(const std::string& path, const std::string& readers) {
   }
   throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": reading Parquet needs pyarrow ", join(served, ", "), ", ",
-                  folder.empty() ? "which is not installed beside ucas" : str("and another is in ", folder),
+                  folder.empty() ? "which is not installed next to ucas" : str("and another is in ", folder),
                   ": `pip install 'ucas[parquet]'` brings it", kAsJsonLines));
 }
 
-// Beside libucas.so, as it was built.
+// Next to libucas.so, as it was built.
 ReadParquet load_reader(const std::string& path) {
-  const std::string beside = path_join(own_folder(), "libucas_parquet.so"),
-                    readers = path_join(own_folder(), "parquet");
+  const std::string built = path_join(own_folder(), "libucas_parquet.so"), readers = path_join(own_folder(), "parquet");
   void* handle = nullptr;
-  if (exists(beside)) {
-    handle = load_library(beside, "is the pyarrow it was built with still there? `make build` mends it");
+  if (exists(built)) {
+    handle = load_library(built, "is the pyarrow it was built with still there? `make build` mends it");
   } else if (is_directory(readers)) {
     handle = reader_of_the_wheel(path, readers);
   } else {
@@ -71,7 +70,7 @@ ReadParquet load_reader(const std::string& path) {
   }
   void* symbol = ::dlsym(handle, "ucas_read_parquet");
   if (symbol == nullptr)
-    throw Error(ErrorKind::path, str(beside, ": lacks ucas_read_parquet: of another build; run `make build`"));
+    throw Error(ErrorKind::path, str(built, ": lacks ucas_read_parquet: of another build; run `make build`"));
   return reinterpret_cast<ReadParquet>(symbol);
 }
 

@@ -34,7 +34,7 @@ constexpr int32_t kFooterListLimit = 100'000;            // columns, row groups 
 constexpr int64_t kRowLimit = 100'000'000;
 constexpr int64_t kBatchRows = 256;
 constexpr int64_t kTextLimit = int64_t{16} << 20;  // bytes of one text
-constexpr int64_t kValue = 8;                      // bytes that a value counts for, beside its text
+constexpr int64_t kValue = 8;                      // bytes that a value counts for, besides its text
 constexpr int kDepthLimit = 32;                    // types within one another
 
 [[noreturn]] void refuse_status(const std::string& shown, const arrow::Status& status) {
@@ -222,8 +222,7 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
   for (int leaf = 0; leaf < leaves.num_columns(); ++leaf) {
     const std::string& name = leaves.GetColumnRoot(leaf)->name();
     const std::vector<int> found = schema->GetAllFieldIndices(name);
-    if (found.size() > 1)
-      throw Error(ErrorKind::schema, str(shown, ": the column \"", printable(name), "\" stands twice"));
+    if (found.size() > 1) throw Error(ErrorKind::schema, str(shown, ": duplicate column \"", printable(name), "\""));
     const bool read = found.size() == 1 && is_read(*schema->field(found[0])->type());
     if (read) {
       columns.push_back(leaf);

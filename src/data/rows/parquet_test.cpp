@@ -102,7 +102,7 @@ TEST_F(parquet, what_is_not_read_is_refused_by_class_and_place) {
   EXPECT_TRUE(refusal(folder_ + "none.parquet").starts_with("parquet "));
 }
 
-// A text that stands in every row is kept once, so that a file may hold ten thousand times its size.
+// A text that is in every row is kept once, so that a file may hold ten thousand times its size.
 TEST_F(parquet, small_files_with_much_in_them_are_refused) {
   for (const char* name : {"same", "rows", "text"}) {
     const std::string file = str(folder_, "bomb_", name, ".parquet");
@@ -133,8 +133,8 @@ TEST_F(parquet, broken_files_end_with_an_error_or_are_read) {
   for (uint32_t i = 0; i < 60; ++i) {  // several at once
     std::string broken = whole;
     for (uint32_t k = 0; k < 4; ++k) {
-      const uint64_t draw = uint64_t{i} * 0x9E3779B97F4A7C15u + k * 0xD1B54A32D192ED03u;
-      broken[(draw >> 20) % broken.size()] = static_cast<char>(draw >> 8);
+      const uint64_t random = uint64_t{i} * 0x9E3779B97F4A7C15u + k * 0xD1B54A32D192ED03u;
+      broken[(random >> 20) % broken.size()] = static_cast<char>(random >> 8);
     }
     put(broken);
   }

@@ -203,15 +203,15 @@ Chain RegisterChains::draw_of_length(int64_t n) {
   return chain;
 }
 
-Chain RegisterChains::draw(Split split, int64_t n_max) {
-  // The length is drawn anew with each try: a chain's split does not depend on it, so lengths stay uniform.
+Chain RegisterChains::sample(Split split, int64_t n_max) {
+  // The length is sampled anew with each try: a chain's split does not depend on it, so lengths stay uniform.
   while (true) {
     Chain chain = draw_of_length(options_.n_min + rng_.below(n_max - options_.n_min + 1));
     if (split_of(question_of(chain)) == split) return chain;
   }
 }
 
-Chain RegisterChains::draw(Split split) { return draw(split, options_.n_max); }
+Chain RegisterChains::sample(Split split) { return sample(split, options_.n_max); }
 
 Problem RegisterChains::problem_of(const Chain& chain) const {
   Problem problem;
@@ -225,11 +225,11 @@ Problem RegisterChains::problem_of(const Chain& chain) const {
   return problem;
 }
 
-Problem RegisterChains::draw_problem(Split split) { return problem_of(draw(split)); }
+Problem RegisterChains::sample_problem(Split split) { return problem_of(sample(split)); }
 
-Problem RegisterChains::draw_problem(Split split, int64_t level) {
+Problem RegisterChains::sample_problem(Split split, int64_t level) {
   while (true) {
-    Chain chain = draw(split);
+    Chain chain = sample(split);
     if (level_of(chain) == level) return problem_of(chain);
   }
 }
@@ -242,7 +242,7 @@ int64_t RegisterChains::shown_rule(int64_t own) {
 }
 
 Demonstration RegisterChains::demonstrate_rule() {
-  Chain chain = draw(Split::train);
+  Chain chain = sample(Split::train);
   if (!by_step()) {
     return {question_of(chain), response_under(chain, options_.hidden.kind, shown_rule(rule_of(chain.marker)))};
   }
@@ -261,7 +261,7 @@ bool RegisterChains::can_be_worked(const Chain& chain) const {
 Demonstration RegisterChains::demonstrate(Phase phase) {
   if (options_.hidden_rule()) return demonstrate_rule();
   int64_t longest = options_.worked_n_max == 0 ? options_.n_max : std::min(options_.worked_n_max, options_.n_max);
-  Chain chain = draw(Split::train, phase == Phase::worked ? longest : options_.n_max);
+  Chain chain = sample(Split::train, phase == Phase::worked ? longest : options_.n_max);
   Style style = Style::worked;
   if (phase == Phase::mixed && (!can_be_worked(chain) || rng_.uniform() < options_.share_direct)) style = Style::direct;
   return {question_of(chain), response_of(chain, style)};
@@ -295,8 +295,8 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
   while (static_cast<int64_t>(seen.size()) < count) {
     // Of every level alike, in turn: accuracy on them is the mean over the levels.
     Problem problem = options.hidden_rule() && options.balanced && split != Split::train
-                          ? chains.draw_problem(split, static_cast<int64_t>(seen.size()) % chains.levels())
-                          : chains.draw_problem(split);
+                          ? chains.sample_problem(split, static_cast<int64_t>(seen.size()) % chains.levels())
+                          : chains.sample_problem(split);
     if (!seen.insert(problem.text).second) {
       if (++repeats > 20 * count + 10000) {
         throw Error(ErrorKind::config, str("count_", name, " = ", count, ": there are hardly more than ", seen.size(),
@@ -331,7 +331,7 @@ std::string demonstration_lines(const TaskOptions& options, Phase phase, Stream 
 
 int64_t write_register_chains(const std::string& directory, const TaskOptions& options) {
   options.validate();
-  // All draws come before the first write: options that cannot be met leave nothing behind.
+  // All problems are sampled before the first write: options that cannot be met leave nothing behind.
   struct File {
     const char* name;
     std::string text;

@@ -1,7 +1,7 @@
 // The embedded task: chains of definitions,  " a3 b*2 c-3 d+1.\n"  (a = 3, b = a*2, c = b-3, d = c+1), asked for the
 // value of the last letter. A tiny model learns in seconds to guess it at once or to work it out letter by letter; RLVR
-// finds that working it out pays.
-// With a hidden rule the question does not say all. Rules `letter` and `add`: a marker stands in front,
+// finds that working it out is rewarded.
+// With a hidden rule the question does not say all. Rules `letter` and `add`: a marker comes first,
 // " @7 a3 b*2 c-3.\n", and decides what is asked for; a response names a rule and then works it out,
 // " r2 b6\n\boxed{6}". Rule `step`: " d3 e2 f3.\n" names no operations, each letter has one of its own, and a response
 // is right only if it takes the right one at every letter: " e5 f2\n\boxed{2}". A wrong rule is a wrong answer, so
@@ -122,14 +122,14 @@ std::string response_under(const Chain& chain, RuleKind kind, int64_t rule);
 // What a letter with rule r and number k makes of the value before it.
 int64_t step_under(int64_t rule, int64_t value, int64_t k);
 
-// An endless source of draws; `stream` keeps sources of one seed apart.
+// An endless source of problems; `stream` keeps sources of one seed apart.
 class RegisterChains {
  public:
   RegisterChains(const TaskOptions& options, uint64_t stream);
 
-  Chain draw(Split split);                           // any length
-  Problem draw_problem(Split split);                 // id empty
-  Problem draw_problem(Split split, int64_t level);  // of this level
+  Chain sample(Split split);                           // any length
+  Problem sample_problem(Split split);                 // id empty
+  Problem sample_problem(Split split, int64_t level);  // of this level
   int64_t rules() const { return static_cast<int64_t>(options_.hidden.markers.size()); }
   int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }  // or of a letter, by its place in the alphabet
   // Of a hidden rule: problems of level 0 are solved by habit. The rule that the marker asks for; under `step` the
@@ -144,7 +144,7 @@ class RegisterChains {
 
  private:
   Chain draw_of_length(int64_t n);
-  Chain draw(Split split, int64_t n_max);
+  Chain sample(Split split, int64_t n_max);
   Problem problem_of(const Chain& chain) const;
   bool by_step() const { return options_.hidden_rule() && options_.hidden.kind == RuleKind::step; }
   Chain draw_steps(int64_t n);
@@ -157,9 +157,9 @@ class RegisterChains {
   std::vector<int64_t> rule_of_;  // of each marker or letter, in an order of the task's seed
 };
 
-// Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer} (no question twice within a file), sft_worked.jsonl,
-// sft_mixed.jsonl {prompt, response}, task.toml (the options), and tokenizer/ for Tokenizer::load. Returns the size of
-// the vocabulary.
+// Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer} (no duplicate question within a file),
+// sft_worked.jsonl, sft_mixed.jsonl {prompt, response}, task.toml (the options), and tokenizer/ for Tokenizer::load.
+// Returns the size of the vocabulary.
 int64_t write_register_chains(const std::string& directory, const TaskOptions& options);
 
 }  // namespace ucas

@@ -48,7 +48,7 @@ TEST(register_chains, hold_values_of_0_to_29_that_follow_from_their_terms) {
   std::map<size_t, int> lengths;
   std::map<char, int> operations;
   for (int i = 0; i < 4000; ++i) {
-    Chain chain = source.draw(Split::train);
+    Chain chain = source.sample(Split::train);
     EXPECT_EQ(work_out(question_of(chain)), chain.values);
     for (int64_t value : chain.values) EXPECT_TRUE(value >= 0 && value <= 29) << value;
     EXPECT_TRUE(chain.values[0] >= 1 && chain.values[0] <= 9);
@@ -69,7 +69,7 @@ TEST(register_chains, belong_to_the_split_that_the_digest_says) {
   EXPECT_EQ(split_of(" a3 b*2 c-3 d+1 e+3.\n"), Split::train);
   RegisterChains source(TaskOptions{}, 2);
   for (Split split : {Split::train, Split::dev, Split::test}) {
-    for (int i = 0; i < 200; ++i) EXPECT_EQ(split_of(source.draw_problem(split).text), split);
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(split_of(source.sample_problem(split).text), split);
   }
   int tests = 0;
   for (int i = 0; i < 10000; ++i) tests += split_of(str("question ", i)) == Split::test;
@@ -134,7 +134,7 @@ TEST(hidden_rule, a_marker_in_front_decides_what_is_asked_for) {
     RegisterChains source(options, 5);
     std::map<int64_t, std::set<int64_t>> markers;  // of each rule
     for (int i = 0; i < 2000; ++i) {
-      Problem problem = source.draw_problem(Split::train);
+      Problem problem = source.sample_problem(Split::train);
       const int64_t rule = source.rule_of(marker_of(problem.text));
       markers[rule].insert(marker_of(problem.text));
       EXPECT_EQ(problem.source, str("rule", rule));
@@ -202,7 +202,7 @@ TEST(hidden_steps, each_letter_has_an_operation_of_its_own) {
   const int64_t factors[] = {1, -1, 2, -2};
   std::map<int64_t, std::set<char>> letters;  // of each rule
   for (int i = 0; i < 2000; ++i) {
-    const Problem problem = source.draw_problem(Split::train);
+    const Problem problem = source.sample_problem(Split::train);
     const auto question = definitions(problem.text);
     int64_t value = question[0].second, others = 0;
     for (size_t d = 1; d < question.size(); ++d) {
@@ -263,7 +263,7 @@ TEST(hidden_steps, held_out_chains_have_levels_that_can_be_drawn) {
 TEST(register_chains, are_the_same_for_the_same_seed_and_stream_only) {
   TaskOptions other;
   other.seed = 1;
-  auto first = [](RegisterChains source) { return source.draw_problem(Split::train).text; };
+  auto first = [](RegisterChains source) { return source.sample_problem(Split::train).text; };
   std::string text = first(RegisterChains(TaskOptions{}, 1));
   EXPECT_EQ(text, first(RegisterChains(TaskOptions{}, 1)));
   EXPECT_NE(text, first(RegisterChains(TaskOptions{}, 2)));

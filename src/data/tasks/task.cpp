@@ -21,7 +21,7 @@ const char* word_of_split(Split split) {
 constexpr int kExamplesStream = 3;  // the splits are 0 .. 2
 
 struct TextTask {
-  TextProblem (*draw)(Split split, int64_t difficulty, Rng& rng);
+  TextProblem (*sample)(Split split, int64_t difficulty, Rng& rng);
   const char* grader;
   uint64_t stream;
   const char* about;
@@ -36,7 +36,8 @@ const TextTask& task_of(TextTaskKind kind) {
 }
 
 // A stream for each task, difficulty and file: the count of one file does not change another.
-std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count, int file) {
+std::vector<TextProblem> sample(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count,
+                                int file) {
   const TextTask& task = task_of(kind);
   const uint64_t stream =
       0x7e47 + 1000 * task.stream + 10 * static_cast<uint64_t>(options.difficulty) + static_cast<uint64_t>(file);
@@ -45,7 +46,7 @@ std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options,
   std::unordered_set<std::string> seen;
   int64_t repeats = 0;
   while (static_cast<int64_t>(problems.size()) < count) {
-    TextProblem problem = task.draw(split, options.difficulty, rng);
+    TextProblem problem = task.sample(split, options.difficulty, rng);
     if (split_of(str(word_of(kind), " ", problem.numbers)) != split) continue;
     if (seen.insert(problem.text).second) {
       problems.push_back(std::move(problem));
@@ -73,7 +74,7 @@ std::string example_lines(TextTaskKind kind, const TextTaskOptions& options) {
 std::string lines_of(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
   std::string text;
   int64_t number = 0;
-  for (const TextProblem& problem : draw_problems(kind, options, split, count)) {
+  for (const TextProblem& problem : sample_problems(kind, options, split, count)) {
     OrderedJson row;
     row["id"] = str(word_of_split(split), "-", number++);
     row["problem"] = problem.text;
@@ -110,12 +111,13 @@ std::string in_order(std::vector<int64_t> numbers) {
 
 int64_t between(int64_t low, int64_t high, Rng& rng) { return low + rng.below(high - low + 1); }
 
-std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
-  return draw(kind, options, split, count, static_cast<int>(split));
+std::vector<TextProblem> sample_problems(TextTaskKind kind, const TextTaskOptions& options, Split split,
+                                         int64_t count) {
+  return sample(kind, options, split, count, static_cast<int>(split));
 }
 
 std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options, int64_t count) {
-  std::vector<TextProblem> examples = draw(kind, options, Split::train, count, kExamplesStream);
+  std::vector<TextProblem> examples = sample(kind, options, Split::train, count, kExamplesStream);
   for (TextProblem& example : examples) {
     if (example.worked.empty()) example.worked = str("The answer is ", example.answer, ".");
   }
@@ -123,7 +125,7 @@ std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions&
 }
 
 void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options) {
-  // All draws come before the first write: options that cannot be met leave nothing behind.
+  // All problems are sampled before the first write: options that cannot be met leave nothing behind.
   const std::pair<const char*, std::string> files[] = {
       {"train.jsonl", lines_of(kind, options, Split::train, options.count_train)},
       {"dev.jsonl", lines_of(kind, options, Split::dev, options.count_dev)},

@@ -68,8 +68,8 @@ struct TextTaskOptions {
 // The tasks for pretrained models, one row each: X(KIND, name in options and files, grader, number of its random
 // streams, one line for people). A row without its make_KIND_task() fails to link.
 
-// The tasks for pretrained models. Of each a row in task.cpp, and what draws a problem of one of the split's own forms,
-// with any numbers.
+// The tasks for pretrained models. Of each a row in task.cpp, and what samples a problem of one of the split's own
+// forms, with any numbers.
 enum class TextTaskKind : uint8_t { word_problems, sums, countdown };
 constexpr std::array<const char*, 3> names(TextTaskKind) { return {"word-problems", "sums", "countdown"}; }
 TextProblem draw_word_problem(Split split, int64_t difficulty, Rng& rng);
@@ -81,7 +81,7 @@ const char* grader_of(TextTaskKind kind);                // its name in options;
 const char* about(TextTaskKind kind);                    // one line for people
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
-std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
+std::vector<TextProblem> sample_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
 // Worked examples of the train split, for the place before a question (data/prompts/templates.cpp).
 constexpr int64_t kWorkedExamples = 4;
 std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options,

@@ -82,7 +82,7 @@ TEST(text_tasks, splits_share_no_form_and_no_numbers) {
       std::set<std::string> texts;
       for (const Split split : kSplits) {
         const int64_t count = split == Split::train ? 300 : 60;
-        for (const TextProblem& problem : draw_problems(task, {.difficulty = difficulty}, split, count)) {
+        for (const TextProblem& problem : sample_problems(task, {.difficulty = difficulty}, split, count)) {
           EXPECT_TRUE(texts.insert(problem.text).second) << problem.text;
           EXPECT_EQ(forms.emplace(form_in(problem.text), split).first->second, split) << problem.text;
           EXPECT_EQ(numbers.emplace(problem.numbers, split).first->second, split) << problem.text;
@@ -98,7 +98,7 @@ TEST(text_tasks, splits_share_no_form_and_no_numbers) {
 TEST(text_tasks, numbers_are_those_of_the_question) {
   for (const TextTaskKind task : {TextTaskKind::word_problems, TextTaskKind::sums}) {
     for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
-      for (const TextProblem& problem : draw_problems(task, {.difficulty = difficulty}, Split::train, 200)) {
+      for (const TextProblem& problem : sample_problems(task, {.difficulty = difficulty}, Split::train, 200)) {
         EXPECT_EQ(in_order(numbers_in(problem.text)), problem.numbers) << problem.text;
       }
     }
@@ -109,7 +109,7 @@ TEST(text_tasks, numbers_are_those_of_the_question) {
 TEST(text_tasks, answers_of_sums_are_right) {
   for (const TextTaskKind task : {TextTaskKind::sums}) {
     for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
-      for (const TextProblem& problem : draw_problems(task, {.difficulty = difficulty}, Split::test, 150)) {
+      for (const TextProblem& problem : sample_problems(task, {.difficulty = difficulty}, Split::test, 150)) {
         static const std::regex expression("[0-9]+( [+*-] [0-9]+)+");
         std::smatch found;
         ASSERT_TRUE(std::regex_search(problem.text, found, expression)) << problem.text;
@@ -142,7 +142,7 @@ TEST(text_tasks, word_problems_have_the_answer_that_a_reader_gives) {
   std::map<const char*, int> seen;
   for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
     for (const TextProblem& problem :
-         draw_problems(TextTaskKind::word_problems, {.difficulty = difficulty}, Split::train, 400)) {
+         sample_problems(TextTaskKind::word_problems, {.difficulty = difficulty}, Split::train, 400)) {
       EXPECT_GE(std::stoll(problem.answer), 1) << problem.text;
       const std::string form = form_in(problem.text);
       std::vector<int64_t> n = numbers_in(problem.text);
@@ -157,7 +157,7 @@ TEST(text_tasks, word_problems_have_the_answer_that_a_reader_gives) {
   for (const auto& [part, answer] : kinds) EXPECT_GT(seen[part], 0) << part;
 }
 
-// Search over all expressions: the target can be reached, and the grader pays for what the search finds.
+// Search over all expressions: the target can be reached, and the grader accepts what the search finds.
 TEST(text_tasks, every_countdown_has_a_solution) {
   struct Made {
     std::string text;
@@ -191,7 +191,7 @@ TEST(text_tasks, every_countdown_has_a_solution) {
   };
   for (int64_t difficulty = 1; difficulty <= kHardest; ++difficulty) {
     for (const TextProblem& problem :
-         draw_problems(TextTaskKind::countdown, {.difficulty = difficulty}, Split::train, 60)) {
+         sample_problems(TextTaskKind::countdown, {.difficulty = difficulty}, Split::train, 60)) {
       std::vector<int64_t> given = numbers_in(problem.answer);
       const int64_t target = given[0];
       std::vector<Made> parts;
@@ -222,12 +222,12 @@ TEST(text_tasks, worked_examples_are_right_and_of_the_train_split) {
   }
 }
 
-// Its own answer is paid, another problem's is not: for every task by its own grader.
+// Its own answer is rewarded, another problem's is not: for every task by its own grader.
 TEST(text_tasks, graders_pay_for_the_right_answer_and_not_for_another_problems) {
   for (const TextTaskKind task : all_text_tasks()) {
     if (task == TextTaskKind::countdown) continue;  // above
     const auto grader = make_grader(grader_kind(task));
-    const std::vector<TextProblem> problems = draw_problems(task, {}, Split::test, 60);
+    const std::vector<TextProblem> problems = sample_problems(task, {}, Split::test, 60);
     for (size_t i = 0; i < problems.size(); ++i) {
       const std::string& other = problems[(i + 1) % problems.size()].answer;
       const std::vector<std::string> gold = {problems[i].answer};
@@ -247,7 +247,7 @@ TEST(text_tasks, a_seed_gives_the_same_problems_and_another_seed_others) {
   for (const TextTaskKind task : all_text_tasks()) {
     const auto texts = [&](int64_t seed, int64_t count) {
       std::vector<std::string> all;
-      for (const TextProblem& problem : draw_problems(task, {.seed = seed}, Split::train, count))
+      for (const TextProblem& problem : sample_problems(task, {.seed = seed}, Split::train, count))
         all.push_back(problem.text);
       return all;
     };

@@ -45,7 +45,7 @@ constexpr const char* kPeople[] = {"Tom", "Anna", "Ben", "Lucy", "Sam",  "Mia", 
 constexpr const char* kThings[] = {"apples", "pencils", "marbles", "stickers", "books",
                                    "coins",  "cards",   "shells",  "balloons", "cookies"};
 
-// "a + b - c" with its numbers, and its value: from left to right, as a product stands first.
+// "a + b - c" with its numbers, and its value: from left to right, as a multiplication comes first.
 struct Steps {
   std::string text;
   int64_t value = 0;

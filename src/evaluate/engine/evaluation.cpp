@@ -86,7 +86,7 @@ std::string hash_of(const std::vector<ModelFile>& files) {
   throw Error(ErrorKind::interrupted,
               kept.empty() ? std::string("stopped during the evaluation; without --out nothing is kept")
                            : str("stopped during the evaluation; the responses so far are in ", kept,
-                                 ", the same command goes on"),
+                                 ", the same command resumes it"),
               kInterrupted);
 }
 
@@ -154,7 +154,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& pre
   const std::string file = plan.name + ".outputs.jsonl";
   refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
   const bool bounded = origin.kind != "file";            // a file's responses need not reach a limit
-  if (bounded && !exists(path_join(directory, file))) {  // said before anything is written
+  if (bounded && !exists(path_join(directory, file))) {  // reported before anything is written
     std::filesystem::path place = std::filesystem::absolute(run);
     while (!exists(place.string()) && place.has_relative_path()) place = place.parent_path();
     input.disk_free = std::max<int64_t>(1, free_space(place.string()));
@@ -204,7 +204,7 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
-// Hands over what stands in the file.
+// Returns the responses of the file.
 class GivenSource final : public ResponseSource {
  public:
   GivenSource(const GivenResponses& given, const std::vector<size_t>& of, const PreparedProblems& prepared)
@@ -240,9 +240,9 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
     fewest = std::min(fewest, std::ssize(given.problems[g].responses));
     most = std::max(most, std::ssize(given.problems[g].responses));
   }
-  const bool drawn = fewest > 1 || !plan.config.greedy;
-  plan.config.greedy = !drawn;
-  plan.config.samples = drawn ? fewest : 0;
+  const bool sampled = fewest > 1 || !plan.config.greedy;
+  plan.config.greedy = !sampled;
+  plan.config.samples = sampled ? fewest : 0;
   plan.config.temperature = plan.config.top_p = 1;  // not known
   plan.config.top_k = 0;
   plan.config.min_p = 0;
@@ -250,7 +250,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
     warn(str(path, ": problems have ", fewest, " to ", most, " responses; of each the first ", fewest, " count"));
   }
   log(str(path, ": ", grouped(std::ssize(of)), " problems of ", given.kind,
-          drawn ? str(", ", fewest, " responses each") : ""));
+          sampled ? str(", ", fewest, " responses each") : ""));
   GivenSource source(given, of, prepared);
   Origin origin{.source = source, .model = path, .kind = "file"};
   if (!run.empty()) {

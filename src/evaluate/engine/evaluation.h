@@ -1,6 +1,6 @@
 // One model on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies share. The
 // model is a checkpoint, or where plan.model.is_responses, known by its responses in a file.
-//   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
+//   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation resumes from here
 //   RUN/eval/NAME.jsonl, .json    problems and figures
 #pragma once
 
@@ -44,7 +44,7 @@ struct EvaluationPlan {
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
-// empty: keeps nothing). Throws Error(ErrorKind::interrupted) when told to stop; the same call goes on.
+// empty: keeps nothing). Throws Error(ErrorKind::interrupted) on interrupt; the same call resumes.
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 

@@ -15,8 +15,8 @@ namespace ucas {
 
 namespace {
 
-// Of the journal: an id of six digits and its comma, four bytes of text and one to escape them; what is said of a
-// response beside them.
+// Of the journal: an id of six digits and its comma, four bytes of text and one to escape them; a response's other
+// fields.
 constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
 
 Output output_of(const Episode& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
@@ -100,7 +100,7 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
     if (input_.show_progress) {
       progress.emplace(input_.label.empty() ? "evaluate" : str("evaluate ", input_.label), missing, "responses");
     }
-    int64_t ended = 0, made = 0;  // responses; tokens, of those under way, too
+    int64_t ended = 0, made = 0;  // responses; tokens, of active ones, too
     const auto say = [&] {
       if (progress) progress->update(ended, str(grouped(made), " tokens"));
     };
@@ -166,7 +166,7 @@ void Generation::say_found(int64_t missing) const {
           missing > 0 ? str(", going on with ", grouped(missing)) : ", nothing to generate"));
 }
 
-// Were every response that is missing to go on to its limit; in the end the file is written anew beside itself.
+// Were every response that is missing to go on to its limit; in the end a new file is written next to it.
 void Generation::check_disk(int64_t missing) const {
   if (input_.disk_free == 0 || missing == 0) return;
   double bytes = kBytesOfResponse * static_cast<double>(missing);
@@ -272,7 +272,7 @@ void RolloutSource::run(const ResponseRequest& request) {
   rollout_.run(rollout);
 }
 
-// Sources may end their responses at texts of their own; what all share stands in the input.
+// Sources may end their responses at texts of their own; texts that all share are in the input.
 std::function<bool(const Episode&)> RolloutSource::ends_of(std::span<const ResponseJob> jobs) const {
   std::map<const std::vector<std::string>*, std::function<bool(const Episode&)>> by_texts;
   for (const ResponseJob& job : jobs) {

@@ -1,7 +1,7 @@
 // Has generated what an evaluation needs and has it scored (score.h): one run of the source over
 // all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
 // Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollouter and Grader.
-// Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
+// Samples are keyed with step = kEvaluationStep, so they never coincide with those of training.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ResponseJob {
   int64_t max_tokens = 0;                               // 0 = the configuration's
   std::span<const int32_t> stop_ids = {};               // empty = what is general
   const std::vector<std::string>* end_texts = nullptr;  // texts that end a response, too
-  uint32_t key = 0;                                     // of the draws
+  uint32_t key = 0;                                     // of the samples
 };
 
 struct ResponseRequest {
@@ -40,14 +40,14 @@ struct ResponseRequest {
   const EvalConfig& config;
   // From the calling thread, as responses end; `Output::source`, `id` and `sample` say which it is.
   std::function<void(size_t job, Output output)> ended;
-  std::function<void()> token;        // one more was made, where the source can tell
+  std::function<void()> token;        // one more was made, if the source reports tokens
   std::function<bool()> should_stop;  // may be empty; true = give up
 };
 
 class ResponseSource {
  public:
   virtual ~ResponseSource() = default;
-  // Returns when all have ended, or when told to stop. What did not end is missing, never an empty response.
+  // Returns when all have ended, or on interrupt. What did not end is missing, never an empty response.
   virtual void run(const ResponseRequest& request) = 0;
 };
 
@@ -68,7 +68,7 @@ struct EvalInput {
   std::vector<int32_t> stop_ids;
   std::function<bool(const Episode&)> ends = {};  // RolloutLimits::ends
   std::span<const EvalSource> sources = {};       // those that are not here have no settings of their own
-  // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
+  // By place a problem's samples are keyed by its index among `problems` (validation, the embedded task); else by its
   // source and id, so that they do not depend on what else is evaluated.
   bool keyed_by_position = true;
   OutputJournal* journal = nullptr;  // responses found there are not generated again
@@ -85,7 +85,7 @@ struct EvalInput {
   std::function<bool()> should_stop;  // polled while generating; the result is then not complete
 };
 
-// Key of a problem's draws where they are keyed by what it is.
+// Key of a problem's samples if they are keyed by its content.
 uint32_t sample_key(const Problem& problem);
 
 // Responses of our own engine, to `input.prompts`.

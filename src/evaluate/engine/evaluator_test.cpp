@@ -125,7 +125,7 @@ struct Kept {
   }
 };
 
-// What a model would say: a pure function of the key of the draw.
+// What a model would say: a pure function of the key of the sample.
 std::vector<int32_t> keyed(uint32_t problem, uint32_t sample, bool greedy) {
   return boxed(static_cast<int32_t>((problem * 31 + sample * 7 + (greedy ? 5 : 0)) % 10));
 }
@@ -188,7 +188,7 @@ TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_o
   f.input.keyed_by_position = false;
   f.rollout.script = keyed;
   Kept kept;
-  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is said beside the tokens
+  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is written besides the tokens
   try {
     kept.run(f, config);
     ADD_FAILURE() << "taken";

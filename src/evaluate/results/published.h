@@ -41,8 +41,8 @@ struct PublishedTable {
 // Errors: config (FILE:LINE and what is wrong), path.
 PublishedTable load_published(const std::string& name_or_path);
 
-// One row beside one metric of a comparison: a cell for each of its sets, unknown where the article has none, "?" after
-// what is doubtful.
+// One row for one metric of a comparison: a cell for each of its sets, unknown if the article has none, "?" after
+// doubtful ones.
 struct PublishedLine {
   std::string name;  // "UCAS 7B (published, Table 1)"
   std::vector<Cell> cells;

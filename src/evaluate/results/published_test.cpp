@@ -97,7 +97,7 @@ std::string average_doubt(const PublishedRow& row) {
   return str("its average is printed as ", published_digits(row.average), ", its cells give ", fixed(mean, 2));
 }
 
-// A single run beside the mean of several of the same method and size.
+// A single run next to the mean of several of the same method and size.
 std::string seeds_doubt(const PublishedRow& row, const PublishedTable& table) {
   for (const PublishedRow& other : table.rows) {
     if (row.runs > 1 || other.runs < 2 || other.name != row.name || other.size != row.size) continue;

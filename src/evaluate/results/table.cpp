@@ -107,8 +107,8 @@ std::string responses_block(const EvalRecord& result) {
   return table.text() + "\n";
 }
 
-std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetric& metric,
-                                        std::span<const PublishedTable> tables) {
+std::vector<PublishedLine> lines_for(const Comparison& c, const ComparedMetric& metric,
+                                     std::span<const PublishedTable> tables) {
   std::vector<std::string> sets;
   for (const ComparedSet& set : c.sets) sets.push_back(set.name);
   std::vector<PublishedLine> lines;
@@ -118,12 +118,12 @@ std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetri
   return lines;
 }
 
-// What is doubtful in the lines beside any of the metrics, each said once.
+// Doubts about the published lines of all metrics, each printed once.
 std::string doubts_text(const Comparison& c, const PublishedTable& table) {
   std::string out;
   std::set<std::string> said;
   for (const ComparedMetric& metric : c.metrics) {
-    for (const PublishedLine& line : lines_beside(c, metric, {&table, 1})) {
+    for (const PublishedLine& line : lines_for(c, metric, {&table, 1})) {
       if (line.doubts.empty()) continue;
       std::string text = str("    ", printable(line.name, 60), "\n");
       for (const std::string& doubt : line.doubts) text += str("      ", printable(doubt, 200), "\n");
@@ -150,7 +150,7 @@ std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::
     table.add(std::move(values));
     table.add(std::move(bounds));
   }
-  for (const PublishedLine& line : lines_beside(c, metric, published)) {
+  for (const PublishedLine& line : lines_for(c, metric, published)) {
     std::vector<Cell> cells = {printable(line.name, 60)};
     cells.insert(cells.end(), line.cells.begin(), line.cells.end());
     table.add(std::move(cells));
@@ -241,11 +241,11 @@ std::string comparison_text(const Comparison& c, std::span<const PublishedTable>
     out += str("\npublished: ", printable(table.title, 200), ". Source: ", printable(table.source, 400),
                ". Not measured here, in no test and no average.\n");
     if (!table.note.empty()) out += str("  ", printable(table.note, 1000), "\n");
-    const bool beside = std::any_of(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& metric) {
-      return !lines_beside(c, metric, {&table, 1}).empty();
+    const bool compared = std::any_of(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& metric) {
+      return !lines_for(c, metric, {&table, 1}).empty();
     });
     out += doubts_text(c, table);
-    if (!beside) out += "  It has no figures of the sets compared here.\n";
+    if (!compared) out += "  It has no figures of the sets compared here.\n";
   }
   return out;
 }

@@ -12,7 +12,7 @@
 //   paper   responses (the authors' TRL form, and TRL's own)         1e-4, twice
 //   verl    tokens, whitened with 1e-8 inside the root               1e-6, first line
 // Over responses the mean of S is 0 by construction, in exact arithmetic; it is not taken off, so that a prompt whose
-// responses all earn the same stands at exactly 0. Alone in its group: 0 (TRL's deviation of one value is not a
+// responses all earn the same is at exactly 0. Alone in its group: 0 (TRL's deviation of one value is not a
 // number).
 //
 // Read for this: the authors' code (NVlabs/GDPO, both forms), TRL's grpo_trainer.py and paper index.

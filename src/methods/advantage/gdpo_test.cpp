@@ -79,7 +79,7 @@ TEST(gdpo_method, verl_s_form_whitens_tokens_so_long_responses_shift_the_zero) {
 TEST(gdpo_method, a_reward_of_one_part_is_the_reward_with_its_shaping) {
   Batch batch = testing::group_of({1, 0.25f, 0}, {1, 1, 1}), bare = batch;
   batch.reward_terms = {{"right", 0.5}};
-  for (Response& o : batch.responses) o.terms = {9};  // what it pays is in the reward
+  for (Response& o : batch.responses) o.terms = {9};  // its score is in the reward
   EXPECT_EQ(compute_advantages(batch, "gdpo").advantage, compute_advantages(bare, "gdpo").advantage);
 }
 

@@ -1,11 +1,11 @@
 // Pass@k training: a response is worth what it does for the chance that one of k responses to the prompt is right. The
-// N responses of a prompt make C(N, k) sets of k; a set is paid 1 if any of its k is right, its advantage is its reward
+// N responses of a prompt make C(N, k) sets of k; a set's reward is 1 if any of its k is right, its advantage is that
 // z-scored among the sets, and a response's is the mean over the sets that it is in. With N_neg wrong responses:
 //   R       = 1 - C(N_neg, k) / C(N, k)                                      mean reward of a set
 //   sigma   = sqrt(R (1 - R))                                                its deviation
-//   A_right = (1 - R) / sigma                                                every set with it is paid
+//   A_right = (1 - R) / sigma                                                every set with it is rewarded
 //   A_wrong = (1 - R - C(N_neg - 1, k - 1) / C(N - 1, k - 1)) / sigma
-// 0 where all sets are paid (N_neg < k) or none is: an easy prompt teaches nothing more. k = 1 is GRPO, std over G.
+// 0 where all sets are rewarded (N_neg < k) or none is: an easy prompt teaches nothing more. k = 1 is GRPO, std over G.
 //
 // Right is what the verdict says, as pass@k counts it: shaping and KL in the reward change nothing here. The released
 // code, which knows rewards of 0 and 1 alone, divides by sigma + 1e-6.
@@ -60,15 +60,15 @@ class PassK final : public Method {
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
-    double silent = 0, reward = 0;
+    double equal = 0, reward = 0;
     for (const Group& group : batch.groups) {
       const double none = chance_of_none(wrong_of(batch.of(group)), group.count, k_);
-      silent += none == 0 || none == 1;
+      equal += none == 0 || none == 1;
       reward += 1 - none;
     }
     const double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
     recording.record(kPassKReward, reward / groups);
-    recording.record(kPassKSilent, silent / groups);
+    recording.record(kPassKSilent, equal / groups);
     broadcast(batch, [&](std::span<const Response> o) { return advantages_of(o); }, advantage, recording);
   }
 

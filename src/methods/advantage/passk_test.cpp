@@ -79,7 +79,7 @@ TEST(passk_method, an_advantage_is_the_mean_over_all_sets_of_k_that_hold_the_res
   }
 }
 
-// N = 8, N_neg = 6, k = 4: R = 1 - 15/70 = 11/14; a wrong one has C(5,3) / C(7,3) = 10/35 beside it.
+// N = 8, N_neg = 6, k = 4: R = 1 - 15/70 = 11/14; a wrong one has C(5,3) / C(7,3) = 10/35 next to it.
 TEST(passk_method, a_group_worked_by_hand) {
   Advantages s = compute_advantages(prompt_of(first_right(2, 8)), "passk");
   const double sigma = std::sqrt(3.0 / 14 * 11.0 / 14);

@@ -49,15 +49,15 @@ class Qae final : public Method {
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
-    double silent = 0, count = 0;
+    double zero_gradient = 0, count = 0;
     auto A = [&](std::span<const Response> o) {
       std::vector<double> of = advantages_of(o);
-      silent += static_cast<double>(std::ranges::count(of, 0.0));
+      zero_gradient += static_cast<double>(std::ranges::count(of, 0.0));
       count += static_cast<double>(of.size());
       return of;
     };
     broadcast(batch, A, advantage, recording);
-    recording.record(kQaeSilent, count == 0 ? 0 : silent / count);
+    recording.record(kQaeSilent, count == 0 ? 0 : zero_gradient / count);
   }
 
  private:

@@ -41,9 +41,9 @@ class ClipCov final : public GroupRelative {
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"covariance", str("cov_t = (A_t - mean A)(lp_t - mean lp), means over the ", scope_words(scope_)),
-             "how much raising the token both pays and sharpens the policy"},
+             "how much raising the token both raises the reward and sharpens the policy"},
             {"Clip-Cov",
-             str("loss_t = 0 for max(1, ", ratio_, " n) tokens drawn at random among ", lb_, " < cov_t < ", ub_),
+             str("loss_t = 0 for max(1, ", ratio_, " n) tokens sampled at random among ", lb_, " < cov_t < ", ub_),
              "a few tokens of high covariance get no gradient, so that entropy stays"}};
   }
 
@@ -53,14 +53,14 @@ class ClipCov final : public GroupRelative {
     LossBuffer buffer;
     LossOutput plain = buffer.view(mark.size());
     ratio_loss(in, plain);
-    std::vector<std::pair<double, size_t>> drawn;  // (random number, place in `tokens`): by it, ties by place
+    std::vector<std::pair<double, size_t>> order;  // (random number, place in `tokens`): by it, ties by place
     for (size_t i = 0; i < tokens.size(); ++i) {
       bool candidate = cov[i] > lb_ && cov[i] < ub_ && plain.clipped[tokens[i].index] == 0;
-      if (candidate) drawn.emplace_back(number_of(tokens[i], in.seed), i);
+      if (candidate) order.emplace_back(number_of(tokens[i], in.seed), i);
     }
-    std::sort(drawn.begin(), drawn.end());
+    std::sort(order.begin(), order.end());
     auto k = std::max<size_t>(1, static_cast<size_t>(ratio_ * static_cast<double>(tokens.size())));
-    for (size_t i = 0; i < std::min(k, drawn.size()); ++i) mark[tokens[drawn[i].second].index] = 1;
+    for (size_t i = 0; i < std::min(k, order.size()); ++i) mark[tokens[order[i].second].index] = 1;
   }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     ratio_loss(in, out);

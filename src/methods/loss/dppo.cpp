@@ -12,7 +12,7 @@
 //   kl      KL  0.05          10
 // delta_low and delta_high are objective.clip_low and clip_high. mu is the sampler's log-prob, as the article insists
 // (anchor = "old": the trainer's of before the update, its ablation "recompute"). Where the program samples itself on a
-// CPU the two distributions are the same bits. The advantage is GRPO's. The article's top-K form is left out.
+// CPU the two distributions are bit-identical. The advantage is GRPO's. The article's top-K form is left out.
 // Departure: the released binary KL adds 1e-8 to both 1 - mu and 1 - pi; here it is exact, and infinite at pi = 1.
 // Read for this: the authors' code (sail-sg/Stable-RL: core_algos.py, actor/utils.py) and abstract; TRL's former DPPO
 // trainer, which has the article's deltas and K (its cap is 20).

@@ -9,8 +9,8 @@
 //   paper   B / (B - M), at least one group mixed     0
 //   verl    B / |{i: R_i != 0}|                       its reward              which with rewards of 1 and 0 counts the
 //                                                                             right ones instead
-// Departures: the step's whole batch makes alpha (released: one device's part of it). Not here: drawing on until the
-// share of mixed prompts passes a threshold (beta_th); objective.keep_mixed_groups draws until all are.
+// Departures: the step's whole batch makes alpha (released: one device's part of it). Not here: sampling on until the
+// share of mixed prompts passes a threshold (beta_th); objective.keep_mixed_groups samples until all are.
 // Read for this: the authors' code (AMAP-ML/GPG: gpg_trainer.py) and table of variants, verl's core_algos.py.
 #include <algorithm>
 #include <cmath>

@@ -35,7 +35,7 @@ class KlCov final : public GroupRelative {
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"covariance", str("cov_t = (A_t - mean A)(lp_t - mean lp), means over the ", scope_words(scope_)),
-             "how much raising the token both pays and sharpens the policy"},
+             "how much raising the token both raises the reward and sharpens the policy"},
             {"KL-Cov",
              str("loss_t = -A r + ", coef_, " |lp - old| on the max(1, ", ratio_,
                  " n) tokens of largest cov_t; -A r elsewhere, unclipped"),

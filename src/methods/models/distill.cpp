@@ -3,13 +3,13 @@
 // distributions:
 //   k_it = ln pi_old(o_it) - ln pi_T(o_it),   E k_it = KL(pi || pi_T) at this prefix
 //   A_it = -kl_weight k_it + reward_weight A_i,   A_i the z-score of the reward in the group
-// A token pays for itself alone: no return, no discount, no baseline over the batch. Where the teacher is sure of
+// A token's reward is its own alone: no return, no discount, no baseline over the batch. Where the teacher is sure of
 // another token than the one sampled, it is pushed down at once, however the response ends; that needs no right
 // answers, and one response to a prompt is enough.
 //
 //   preset   kl_weight  reward_weight
 //   kl       1          0               distillation alone
-//   reward   1          1               the verdict beside it (ours)
+//   reward   1          1               the verdict added (ours)
 // Both models are read at the sampling temperature. Departures: the article's loss is the bare ratio pi / pi_old; here
 // it is clipped as in PPO (0.2, dual clip 3, token mean), which on the first update is the same gradient. The whole
 // distribution's KL (GKD, TRL's distillation trainers) would need both models' logits at every token: not here.
@@ -55,8 +55,8 @@ class Distill final : public GroupRelative {
     if (reward_weight_ > 0) list.push_back(equation("reward"));
     list.push_back({"advantage",
                     str("A_it = -", kl_weight_, " k_it", reward_weight_ > 0 ? str(" + ", reward_weight_, " A_i") : ""),
-                    "a token that the teacher would not have drawn is pushed down, one that it likes better up; each "
-                    "pays for itself alone"});
+                    "a token that the teacher would not have sampled is pushed down, one that it likes better up; each "
+                    "is scored alone"});
     return list;
   }
 

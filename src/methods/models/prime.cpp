@@ -1,5 +1,5 @@
-// PRIME: token rewards from an implicit process reward model that learns online from the verdicts, beside the verdict
-// itself. Both sources are centred by leave-one-out, summed, turned into returns and whitened over the batch.
+// PRIME: token rewards from an implicit process reward model that learns online from the verdicts, and the verdict.
+// Both sources are centred by leave-one-out, summed, turned into returns and whitened over the batch.
 //
 //   q_it   = ln pi_phi(o_it | ..) - ln pi_ref(o_it | ..)     model phi and its frozen start
 //   r_it   = beta q_it, 0 at the last token (verl), or q_it (authors)

@@ -50,7 +50,7 @@ Result run(const std::vector<PrimeRow>& rows, const std::vector<std::pair<std::s
   return result;
 }
 
-// The last token earns nothing from the reward model, so only the verdict stands there.
+// The last token earns nothing from the reward model, so only the verdict is there.
 const std::vector<PrimeRow> kPair = {{{0.4f, 9.0f}, true}, {{-0.2f, 7.0f}, false}};
 
 TEST(prime, worked_by_hand) {

@@ -57,9 +57,9 @@ class Ktae final : public GroupRelative {
     return {
         {"Eq. 3", str("A_i = (R_i - mean) / (std + ", group_.eps, ")"), "the response's advantage within its group"},
         {"Fisher", str("F = exp(-2 p), 0 where p = 1; p = ", two_sided ? "sum of p_k <= p_observed" : "p_observed"),
-         "how sure it is that a token goes with right or with wrong answers, from its 2 x 2 table of responses"},
+         "certainty that a token goes with right or with wrong answers, from its 2 x 2 table of responses"},
         {"information gain", "IG = H2(right) - sum_v P(v) H2(right | v)",
-         "bits that the token's presence tells about being right"},
+         "bits of information in the token's presence about being right"},
         {"frequency",
          str("TF = tf ", c.k1 + 1, " / (tf + ", c.k1, " (", 1 - c.b, " + ", c.b, " len / mean len)), tf = count / len"),
          "saturated, length-normalised frequency in right and in wrong responses"},

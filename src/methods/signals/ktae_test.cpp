@@ -48,7 +48,7 @@ KtaeShaped ktae_of(const Batch& batch, const std::string& preset = "released",
   return computed;
 }
 
-// Two right, two wrong. 1 stands in all, 2 in right ones alone, 3 in wrong ones alone, 4 in one of each, 9 ends.
+// Two right, two wrong. 1 is in all, 2 in right ones alone, 3 in wrong ones alone, 4 in one of each, 9 ends.
 Batch four_token_rows() {
   return batch_of({{0, 1, {1, 2, 4, 9}}, {0, 1, {1, 2, 9}}, {0, -1, {1, 3, 4, 9}}, {0, -1, {1, 3, 9}}}, {9});
 }

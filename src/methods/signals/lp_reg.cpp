@@ -1,8 +1,8 @@
 // Lp-Reg: the least likely tokens of wrong responses are where exploration dies. Those of them that min-p keeps are
-// drawn to their probability under the min-p distribution, which is larger. With pi_old the policy of before the step's
-// first update:
+// pulled to their probability under the min-p distribution, which is larger. With pi_old the policy
+// before the step's first update:
 //   V_t      the tokens of pi_old(v) >= min_p max_v pi_old(v)
-//   q_t      pi_old(o_t) / sum_{v in V_t} pi_old(v) for o_t in V_t; 0 for others, which are never drawn
+//   q_t      pi_old(o_t) / sum_{v in V_t} pi_old(v) for o_t in V_t; 0 for others, which are never sampled
 //   loss_t   -A min(rho, 10) + coef (q / pi_theta - ln(q / pi_theta) - 1)   for t in L
 //            the clipped ratio loss for others, whose ratio may go from 0 to 10
 // The gradient runs through ln pi_theta(o_t) alone: q is of the old policy, a constant.

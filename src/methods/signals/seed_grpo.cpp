@@ -143,9 +143,9 @@ class SeedGrpo final : public Method {
                            str("f = max(0, 1 - x)^", alpha), str("f = 1 / (1 + ", alpha, " x)")};
     return {{"clusters", name(kMass, options_.estimator),
              options_.clusters == AnswerClusters::string
-                 ? "answers written alike are one cluster; unreadable ones stand alone"
+                 ? "answers written alike are one cluster; unreadable ones are alone"
                  : "answers that the verifier finds equal are one cluster; unreadable "
-                   "ones stand alone"},
+                   "ones are alone"},
             {"semantic entropy", str(name(kEntropy, options_.estimator), ", x = SE / ln G"),
              "how much the answers to a prompt disagree"},
             {"scale", scale[static_cast<int>(options_.f)], "a prompt with many different answers counts less"},

@@ -93,7 +93,7 @@ class Steer final : public GroupRelative {
       return std::clamp(std::exp(-k * size), weight_min_, 1.0);
     }
     if (!(high > low)) return (weight_min_ + weight_max_) / 2;
-    // Masked responses may lie outside.
+    // Masked responses may be outside.
     return std::clamp(weight_max_ - (weight_max_ - weight_min_) * (size - low) / (high - low), weight_min_,
                       weight_max_);
   }

@@ -56,7 +56,7 @@ class Ucas : public Method {
   GroupAdvantageConfig group_;
 };
 
-// max(0, x), by which a NaN stays one: std::max(0.0, NaN) is 0, and a token of advantage 0 is silent.
+// max(0, x), by which a NaN stays one: std::max(0.0, NaN) is 0, and a token of advantage 0 has zero gradient.
 inline double not_below_zero(double x) { return x < 0 ? 0 : x; }
 
 }  // namespace ucas

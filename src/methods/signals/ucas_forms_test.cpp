@@ -1,4 +1,4 @@
-// The released form of UCAS beside the article's, one departure at a time, and the variants. Numbers of the whole are
+// The released form of UCAS next to the article's, one departure at a time, and the variants. Numbers of the whole are
 // in the algorithm cases.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// UCAS beside the article: what its released code computes otherwise, variants of its signals, and placebos, over the
-// equations of signals/ucas.h. Every option's default is the article.
+// UCAS apart from the article: what its released code computes otherwise, variants of its signals, and placebos, over
+// the equations of signals/ucas.h. Every option's default is the article.
 //
 // `released` is what that code computes, but for its row scrambling (dynamic batching leaves C and l in another order
 // than the responses there) and its bfloat16 logits. The release has two losses: its train_ucas_math scripts clip at
@@ -44,7 +44,7 @@ enum class AloneConfidence { zero, value };     // C_hat of the only response to
 // with overlong shaping a short wrong response may have A > 0.
 enum class SignOf { advantage, verdict };
 
-// For study: the same change of the advantage with the information taken out. Draws are keyed by the step's seed.
+// For study: the same change of the advantage without the information. Permutations are keyed by the step's seed.
 //   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W elsewhere
 //   permuted_within_sign the same among the responses with A > 0, and among those with A < 0: in each group the factors
 //                        of right and of wrong responses are those of UCAS, and so is the net push
@@ -61,19 +61,18 @@ enum class Placebo {
   matched_dapo
 };
 
-// `values` in a random order that depends on each value's key alone, not on where it stands. Equal keys are taken as
-// they come.
+// `values` in a random order that depends on each value's key alone, not on its place. Equal keys keep their order.
 void permute(std::span<double> values, std::span<const SampleKey> key) {
   std::vector<size_t> place(values.size());
   std::iota(place.begin(), place.end(), size_t{0});
   std::ranges::stable_sort(place, {}, [&](size_t i) { return std::pair(key[i].response, key[i].position); });
-  std::vector<size_t> drawn = place;
-  std::ranges::stable_sort(drawn, {}, [&](size_t i) { return uniform(key[i]); });
+  std::vector<size_t> shuffled = place;
+  std::ranges::stable_sort(shuffled, {}, [&](size_t i) { return uniform(key[i]); });
   const std::vector<double> before(values.begin(), values.end());
-  for (size_t k = 0; k < place.size(); ++k) values[place[k]] = before[drawn[k]];
+  for (size_t k = 0; k < place.size(); ++k) values[place[k]] = before[shuffled[k]];
 }
 
-// The key of a placebo's draw; no step of the sampler or of another draw has this number.
+// The key of a placebo's permutation; no step of the sampler or of another one has this number.
 SampleKey placebo_key(const Batch& batch, const Response& o_i, int64_t position) {
   constexpr uint32_t kPlaceboStep = 0x50000000;
   return {batch.seed, kPlaceboStep, static_cast<uint32_t>(batch.groups[o_i.group].problem),
@@ -159,7 +158,7 @@ class UcasVariants final : public Ucas {
   explicit UcasVariants(std::string_view preset) {
     if (preset == "logprob") response_confidence_ = ResponseConfidence::logprob;
     if (preset != "released") return;
-    alpha_neg_ = 0.35;  // beside alpha = 0.25 for right responses
+    alpha_neg_ = 0.35;  // with alpha = 0.25 for right responses
     beta_ = 0.05;
     pooling_ = Pooling::sum;
     tail_ = true;

@@ -1,5 +1,5 @@
-// One block of the model, as native.cpp, native_backward.cpp (from the bottom up) and aten.cpp run it. Every step is
-// named here, every buffer stands here with its size. [..]: in families whose spec says so (hf/block_spec.h).
+// One block of the model, as native.cpp, native_backward.cpp (from the bottom up) and aten.cpp run it: every step by
+// name, every buffer with its size. [..]: in families whose spec has it (hf/block_spec.h).
 //
 //   x [R, D] ------------+
 //   | [norm]             |   h = norm(x, input_norm); norm(x, w) = rms_norm(x) w [or (1 + w)]
@@ -183,7 +183,7 @@ Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, 
           for_backward && s.spec.norms_after ? rows_of<E>(P, s.D) : output};
 }
 
-// What of a block's activations stays until its backward; the rest is made again, with the same bits.
+// Activations of a block that are saved for backward; the rest is recomputed, bit-identical.
 inline Activations saved_for_backward(const Activations& a, Recompute recompute) {
   Activations saved = a;
   if (recompute == Recompute::block) return {.x = a.x};
@@ -205,7 +205,7 @@ void each_block_backward(const Weights& weights, std::vector<Activations>& saved
   }
 }
 
-// What no block keeps: made again in backward where it is needed there.
+// Saved by no block: recomputed in backward where it is needed.
 template <class E>
 struct Scratch {
   Scratch(const BlockShape& s, int64_t P, int64_t rows) : h(rows_of<E>(P, s.D)), act(rows_of<E>(P, s.F)) {
@@ -216,13 +216,13 @@ struct Scratch {
   at::Tensor act;  // [P, F]
 };
 
-// Where a row's key and value go, in numbers from a layer's start; its head k lies k * head further.
+// Where a row's key and value go, in numbers from a layer's start; its head k is k * head further.
 struct KvAddress {
   int64_t key = 0, key_head = 0;
   int64_t value = 0, value_head = 0;
   int64_t position = 0;
-  // The first `shared` tokens, whole tiles, may lie where another sequence begins; `key` and `value` count as if they
-  // lay before the others here.
+  // The first `shared` tokens, whole tiles, may be where another sequence begins; `key` and `value` count as if they
+  // preceded the others here.
   int64_t shared = 0;
   int64_t shared_key = 0, shared_key_head = 0;
   int64_t shared_value = 0, shared_value_head = 0;
@@ -250,7 +250,7 @@ struct SharedPrefix {
   int64_t tokens;
 };
 
-// The steps of one block of `places.size()` rows. `key` and `value` are where its layer's lie.
+// The steps of one block of `places.size()` rows. `key` and `value` are its layer's.
 template <class E>
 class BlockForward {
  public:
@@ -286,7 +286,7 @@ struct SavedForBackward {
   std::vector<SharedPrefix> shared;  // of them, in
   at::Tensor key, value;             // room for one layer
   std::vector<Activations> blocks;   // what `recompute` says is kept
-  Activations recomputed;            // room for what is made again
+  Activations recomputed;            // buffers for recomputation
   at::Tensor last;                   // [P, D] before the final norm
 };
 

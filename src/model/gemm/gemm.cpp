@@ -54,7 +54,7 @@ bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_gemm().p
 
 at::Tensor widened(const at::Tensor& x) { return is_bf16(x) ? x.to(at::kFloat) : x; }
 
-// Some rows of a parameter in the type in which they are multiplied: where they lie, or widened into `room`.
+// Some rows of a parameter in the type in which they are multiplied: in place, or widened into `room`.
 template <class T>
 struct Part {
   const T* at;
@@ -217,7 +217,7 @@ int64_t largest_small_m(at::ScalarType type) {
 
 bool is_small_m(int64_t rows, at::ScalarType type) { return rows <= largest_small_m(type) || rows % kRowAlign != 0; }
 
-// x: of w's type, or of f32 beside pairs of w.
+// x: of w's type, or f32 with pairs of w.
 void gemm_small_m(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const kernels::Table& table = kernels::table();
   const int64_t unit = is_bf16(w) ? 2 : 1, unit_of_x = is_bf16(x) ? 2 : 1;
@@ -263,7 +263,7 @@ void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& store
   });
 }
 
-// The same bits for many rows: what is packed is W, and nothing has to be turned.
+// Bit-identical for many rows: W is packed, and nothing is transposed.
 void gemm_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t I = x.size(1);
   const auto* of = x.const_data_ptr<float>();
@@ -367,7 +367,7 @@ void gemm_input_gradient_by_pairs(const at::Tensor& d_out, const at::Tensor& w, 
       });
 }
 
-// Columns [first, first + outputs) of `rows` rows of d_out for add_tile: of f32 as they lie, of bf16 turned.
+// Columns [first, first + outputs) of `rows` rows of d_out for add_tile: f32 in place, bf16 transposed.
 void pack_outer(const float* from, int64_t stride, int64_t rows, int64_t outputs, float* to) {
   pack_inner(from, stride, rows, outputs, to);
 }
@@ -383,7 +383,7 @@ void pack_outer(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t 
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const float* d_out, const float* x, float* sum,
               int64_t stride) {
   const auto next = [&](int64_t k,
-                        int64_t step) -> PrefetchPair {  // what follows of x; beside this tile of the sum, another
+                        int64_t step) -> PrefetchPair {  // what follows of x; next to this tile of the sum, another
     const Prefetch more = prefetch_panels(x, aligned(width), rows, k + step, step);
     return {k == 0 ? prefetch_part(sum + width, stride, outputs, 0, kTileRows) : Prefetch(), more};
   };
@@ -533,7 +533,7 @@ std::string check_rows() {
   const bool f32 = rows_are_alone(at::kFloat), bf16 = rows_are_alone(at::kBFloat16);
   if (f32 && bf16) return "equal bits in f32 and bf16: sampler and trainer agree";
   const char* where = f32 ? "bf16" : bf16 ? "f32" : "f32 and bf16";
-  return std::string("a row of a product depends on the others in ") + where +
+  return std::string("a row of a GEMM depends on the others in ") + where +
          ": sampler and trainer will differ in the last bits; please report this machine";
 }
 

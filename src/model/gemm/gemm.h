@@ -11,9 +11,9 @@
 
 namespace ucas {
 
-// A parameter that GEMMs read: its leaf, or a copy of it in another type (model/weights.h).
+// A parameter that GEMMs read: itself, or a copy of it in another type (model/weights.h).
 struct Matrix {
-  at::Tensor leaf, compute;  // [O, I]
+  at::Tensor parameter, compute;  // [O, I]
 };
 
 // As many rows as the first GEMM wants to be given for so many in that type (f32, bf16): few are taken as they are,

@@ -26,9 +26,9 @@ at::Tensor columns_of(const at::Tensor& low, const Adapter& adapter) {
 
 }  // namespace
 
-at::Tensor gradient_of(const at::Tensor& leaf) {
-  at::Tensor& gradient = leaf.mutable_grad();
-  if (!gradient.defined()) gradient = at::zeros_like(leaf.detach());
+at::Tensor gradient_of(const at::Tensor& parameter) {
+  at::Tensor& gradient = parameter.mutable_grad();
+  if (!gradient.defined()) gradient = at::zeros_like(parameter.detach());
   return gradient;
 }
 
@@ -69,7 +69,7 @@ void Linear::add_adapters(const at::Tensor& x, const at::Tensor& out) const {
 
 at::Tensor Linear::part(size_t index, const at::Tensor& x) const {
   const Part& p = parts[index];
-  auto as = [&](const at::Tensor& leaf) { return leaf.to(x.scalar_type()); };
+  auto as = [&](const at::Tensor& parameter) { return parameter.to(x.scalar_type()); };
   at::Tensor y = p.bias.defined() ? at::linear(x, as(p.weight), as(p.bias)) : at::linear(x, as(p.weight));
   if (!p.adapter.on()) return y;
   return y + at::linear(at::linear(x, as(p.adapter.a)), as(p.adapter.b * p.adapter.scale));

@@ -1,6 +1,6 @@
-// A GEMM of the block with its parameters, y = x W^T (+ b), forward and backward. Its leaf parameters (q, k
-// and v; gate and up) lie side by side in one matrix, so that they are one GEMM. Whatever changes such a GEMM
-// for a part of a model (an adapter, a packed copy) belongs here.
+// A GEMM of the block with its parameters, y = x W^T (+ b), forward and backward. Its parameters (q, k and v; gate and
+// up) are rows of one matrix, so that they are one GEMM. Whatever changes such a GEMM for a part of a model (an
+// adapter, a packed copy) belongs here.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,13 +12,13 @@
 
 namespace ucas {
 
-// The f32 gradient of a leaf, made of zeros where there is none yet. Backward passes add to it where it lies: a second
-// copy of all gradients never exists.
-at::Tensor gradient_of(const at::Tensor& leaf);
+// The f32 gradient of a parameter, zeros if undefined. Backward passes accumulate in place: a second copy of all
+// gradients never exists.
+at::Tensor gradient_of(const at::Tensor& parameter);
 
 // The low-rank addition of one part: y += (x A^T) B^T. Leaves are f32, their copies what GEMMs read.
 struct Adapter {
-  at::Tensor a, b;  // leaves [rank, in] and [out, rank]; undefined: none
+  at::Tensor a, b;  // parameters [rank, in] and [out, rank]; undefined: none
   at::Tensor a_compute,
       b_compute;      // the same in the rows' type, b times alpha / rank; a_compute is of Linear::a_compute
   int64_t first = 0;  // its rows there
@@ -26,16 +26,16 @@ struct Adapter {
   bool on() const { return a.defined(); }
   bool trains() const { return on() && a.requires_grad(); }
   std::vector<Bf16Copy> copies() const { return {{a, a_compute}, {b, b_compute, scale}}; }
-  void refresh() const;  // the leaves have changed
+  void refresh() const;  // the parameters have changed
 };
 
 struct Linear {
   struct Part {
-    at::Tensor weight, bias;  // leaves; no bias: undefined
+    at::Tensor weight, bias;  // parameters; no bias: undefined
     Adapter adapter;
     int64_t first = 0, count = 0;  // its outputs
   };
-  at::Tensor weight;     // [out, in] as GEMMs read it: the leaves themselves, or their copies in bf16
+  at::Tensor weight;     // [out, in] as GEMMs read it: the parameters themselves, or their copies in bf16
   at::Tensor bias;       // [out] f32, without gradient
   at::Tensor a_compute;  // [R, in] A of all parts' adapters, side by side as well; undefined: none has one
   std::vector<Part> parts;

@@ -1,6 +1,6 @@
-// LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time,
-// so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
-// in any company (model/gemm/gemm.h); Head::logits cuts the vocabulary in the same tiles.
+// LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time, so
+// that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits are bit-identical in
+// any batch (model/gemm/gemm.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head/head.h"
 
 #include <ATen/core/Tensor.h>
@@ -48,7 +48,7 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Logits logit
   }
 }
 
-// Logits that are computed when they are asked for, all in one tile's memory.
+// Logits that are computed on demand, all in one tile's memory.
 class FreshLogits {
  public:
   FreshLogits(int64_t rows, int64_t vocab)
@@ -200,7 +200,7 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   RowGradients of(gradients, saved.hidden.size(0), saved.signals);
   std::vector<int64_t> active = of.active();
   at::Tensor d_hidden = saved.wants_hidden ? at::zeros_like(saved.hidden) : at::Tensor();
-  at::Tensor d_head = saved.wants_head ? gradient_of(saved.lm_head.leaf) : at::Tensor();
+  at::Tensor d_head = saved.wants_head ? gradient_of(saved.lm_head.parameter) : at::Tensor();
   if (active.empty()) return {d_hidden, {}};
   bool all = static_cast<int64_t>(active.size()) == saved.hidden.size(0);
   at::Tensor which = at::from_blob(active.data(), {static_cast<int64_t>(active.size())}, at::kLong);
@@ -248,7 +248,7 @@ class NativeHead final : public Head {
                       .target = target,
                       .inverse_temperature = inverse_temperature,
                       .wants_hidden = hidden.requires_grad(),
-                      .wants_head = weight().leaf.requires_grad()};
+                      .wants_head = weight().parameter.requires_grad()};
     if (wants_gradient) saved.logits = SavedLogits(hidden.size(0), vocab);
     NativeStats out;
     {
@@ -262,7 +262,7 @@ class NativeHead final : public Head {
     saved.entropy = out.entropy.detach();
     saved.lse = out.lse.to(at::kFloat);
     return with_gradient(
-        std::move(stats), signals, {hidden, weight().leaf},
+        std::move(stats), signals, {hidden, weight().parameter},
         [saved = std::move(saved)](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
   }
 };
@@ -313,7 +313,7 @@ class HostSampler final : public TokenSampler {
 
   SamplingConfig sampled_, greedy_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Samplers>> free_;  // as many as threads drew at once
+  std::vector<std::unique_ptr<Samplers>> free_;  // as many as threads sampled at once
 };
 
 }  // namespace
@@ -334,10 +334,10 @@ HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& targ
                       std::span<const TokenSignal> signals) const {
   UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "expected one target per row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
-  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets lie in the vocabulary");
-  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
-  const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
-  work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());
+  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets are in the vocabulary");
+  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.parameter.requires_grad());
+  const int gemms = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.parameter.requires_grad() ? 1 : 0) : 1;
+  work_.operations += 2.0 * gemms * static_cast<double>(hidden.size(0) * weight_.compute.numel());
   return compute(hidden, target, temperature, signals, wants);
 }
 

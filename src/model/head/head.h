@@ -1,5 +1,5 @@
-// The LM head where the weights lie: what it says of given tokens, for the trainer, and the tokens sampled from it, for
-// the sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
+// The LM head on the device of its weights: statistics of given tokens, for the trainer, and sampled tokens, for the
+// sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ struct HeadStats {
   at::Tensor confidence;            // [R] C = LSE - mean_v z
   at::Tensor logit;                 // [R] raw, no gradient
   at::Tensor margin;                // [R] z_y - max_v z, no gradient
-  std::vector<at::Tensor> signals;  // [R] each of those asked for, differentiable where it has derivatives
+  std::vector<at::Tensor> signals;  // [R] each of those requested, differentiable where it has derivatives
 };
 
 // A token to be sampled from a row of logits.
@@ -36,7 +36,7 @@ struct SampleRequest {
   bool greedy;
 };
 
-// Samples where the logits lie; one for a run, it owns its scratch memory.
+// Samples on the device of the logits; one for a run, it owns its scratch memory.
 class TokenSampler {
  public:
   virtual ~TokenSampler() = default;
@@ -49,11 +49,11 @@ class Head {
   explicit Head(Matrix weight) : weight_(std::move(weight)) {}
   virtual ~Head() = default;
   const Matrix& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
-  const Work& work() const { return work_; }        // all it was asked to compute so far
+  const Work& work() const { return work_; }        // all that it has computed so far
   void note_logits(int64_t rows) const;             // counts a step whose logits a Decoder computes by itself
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
-  // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds the matrix's gradient where it lies.
+  // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds to the matrix's gradient in place.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
                   std::span<const TokenSignal> signals = {}) const;
   // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.

@@ -76,7 +76,7 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
   const c10::NoGradGuard no_grad;
   const at::Tensor& w = s.lm_head.compute;
   const at::Tensor d_hidden = s.wants_hidden ? at::zeros_like(s.hidden) : at::Tensor();
-  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
+  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.parameter) : at::Tensor();
   each_logits(s, [&](int64_t first, const at::Tensor& h, const at::Tensor& z) {
     const auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
     const auto part = [&](size_t k) {
@@ -113,7 +113,7 @@ class AtenHead final : public Head {
                 .lm_head = weight(),
                 .inverse_temperature = 1 / temperature,
                 .wants_hidden = hidden.requires_grad(),
-                .wants_head = weight().leaf.requires_grad(),
+                .wants_head = weight().parameter.requires_grad(),
                 .lse = {},
                 .entropy = {},
                 .signals = RowSignals(signals, rows, weight().compute.size(0), static_cast<float>(1 / temperature),
@@ -143,7 +143,7 @@ class AtenHead final : public Head {
                   .margin = flat(z - at::cat(most))};
     s.signals.finish(out, s.lse.squeeze(1));
     if (!wants_gradient) return out;
-    return with_gradient(std::move(out), signals, {hidden, weight().leaf},
+    return with_gradient(std::move(out), signals, {hidden, weight().parameter},
                          [s = std::move(s)](const std::vector<at::Tensor>& g) { return aten_head_backward(s, g); });
   }
 };

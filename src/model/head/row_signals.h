@@ -24,7 +24,7 @@ class RowSignals {
 
   // Columns [column, column + n) of a row, tile by tile from column 0.
   void read(int64_t row, const float* logits, int64_t n, int64_t column);
-  // Whole rows from `first` on, z [n, V], where they lie.
+  // Whole rows from `first` on, z [n, V], on their device.
   void read(int64_t first, const at::Tensor& z);
   // After all of them: sets HeadStats::signals. `lse`: [R].
   void finish(HeadStats& stats, const at::Tensor& lse);

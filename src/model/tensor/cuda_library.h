@@ -1,7 +1,7 @@
-// LibTorch's CUDA half and the kernels compiled for devices, behind one interface: libucas_cuda.so, which lies beside
-// the engine and is loaded when a device is first asked for. So one engine serves LibTorch's builds for CPUs and for
-// CUDA, and only that library sees CUDA's headers (stream_cuda.cpp, sharding/ranks_nccl.cpp, gpu/device.cu). Everybody
-// else calls stream.h.
+// LibTorch's CUDA half and the kernels compiled for devices, behind one interface: libucas_cuda.so, which is next to
+// the engine and is loaded when a device is first requested. So one engine serves LibTorch's builds for CPUs and for
+// CUDA, and only that library sees CUDA's headers (stream_cuda.cpp, sharding/ranks_nccl.cpp, gpu/device.cu). All others
+// call stream.h.
 #pragma once
 
 #include "model/tensor/stream.h"
@@ -25,9 +25,9 @@ class CudaLibrary {
   virtual int64_t peak_memory(at::Device device, bool anew) = 0;
 };
 
-// Beside the engine, whether it is there or not: builds without nvcc have none.
+// Next to the engine, whether it exists or not: builds without nvcc have none.
 std::string cuda_library_path();
-// nullptr: LibTorch is a build for CPUs, sees no driver, or the library is not beside the engine. Throws
+// nullptr: LibTorch is a build for CPUs, sees no driver, or the library is not next to the engine. Throws
 // Error(ErrorKind::path) if it is there and cannot be loaded.
 CudaLibrary* cuda_library();
 // Another function of that library by its C name; nullptr where cuda_library() is, or where it was built without it.

@@ -21,11 +21,11 @@ void make_current(at::Device device);
 gpu::Stream stream_of(at::Device device);
 // Waits until the device has done what was queued.
 void wait_for(at::Device device);
-// A host tensor that a device copies from and to while the host goes on.
+// A host tensor that a device copies from and to while the host continues.
 at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type);
 
-// Zeros in memory of the host that this device copies from and to beside its work: pages of exactly so many bytes,
-// which the system does not move. Where it refuses to hold so many in place, and for the CPU, plain memory.
+// Zeros in memory of the host that this device copies from and to in the background: page-locked, of exactly so many
+// bytes. If the system refuses to lock so many, and for the CPU, plain memory.
 at::Tensor zeros_on_host(at::IntArrayRef shape, at::ScalarType type, at::Device device);
 
 // Device work that is recorded while `work` runs, once, and then played as often as wanted. Tensors that it reads and
@@ -46,8 +46,8 @@ class Recorder {
 };
 std::unique_ptr<Recorder> make_recorder(at::Device device);
 
-// Gives back what LibTorch holds of a device for later: one large allocation after many of other sizes, or the other
-// way round, may find no room beside it.
+// Gives back what LibTorch caches of a device: after many allocations of other sizes a large one, or the other way
+// round, may not fit.
 void release_unused(at::Device device);
 
 int64_t peak_memory(at::Device device, bool anew = false);  // most bytes that tensors held so far; anew: since then

@@ -18,7 +18,7 @@ namespace ucas {
 
 namespace {
 
-// Asked once a device, and said once where it has no kernels.
+// Looked at once a device, with one warning where it has no kernels.
 bool runs_images(at::Device device) {
   static std::mutex mutex;
   static std::map<int, bool> known;
@@ -67,7 +67,7 @@ c10::cuda::CUDAStream recording_stream(at::Device device) {
 }
 
 // From capture_begin to capture_end, whatever is thrown in between: a stream that stays in capture makes every later
-// call fail, and the allocator goes on serving from the graph's pool.
+// call fail, and the allocator keeps serving from the graph's pool.
 class Capture {
  public:
   Capture(at::cuda::CUDAGraph& graph, at::Device device, c10::MempoolId_t pool)

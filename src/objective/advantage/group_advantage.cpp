@@ -93,7 +93,7 @@ std::vector<double> min_max(std::span<const float> x, double eps, EqualValues eq
   std::vector<double> scaled(x.size(), equal == EqualValues::half ? 0.5 : 0.0);
   if (x.empty()) return scaled;
   for (float v : x) {
-    if (std::isnan(v)) return std::vector<double>(x.size(), v);  // what is the smallest beside it is not defined
+    if (std::isnan(v)) return std::vector<double>(x.size(), v);  // with a NaN the smallest is not defined
   }
   auto [least, most] = std::minmax_element(x.begin(), x.end());
   double low = *least, range = *most - low;

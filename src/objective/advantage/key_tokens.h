@@ -5,8 +5,8 @@
 //   with id           a                 b
 //   without           c                 d
 //
-//   F     exp(-2 p), p from Fisher's exact test of the table; 0 where p = 1: how sure the association is
-//   IG    information gain (bits) of "contains the id" about "is right": how much it tells
+//   F     exp(-2 p), p from Fisher's exact test of the table; 0 where p = 1: certainty of the association
+//   IG    information gain (bits) of "contains the id" about "is right": its information
 //   TF    saturated, length-normalised frequency of the id (BM25's) in all right / all wrong tokens
 //   D     arcsine difference of the shares of responses plus h3 times that of the frequencies: in which direction
 //   K     sigmoid of (h1 F + h2 IG) D, centred
@@ -39,7 +39,7 @@ enum class KeyTokenForm { released, paper };
 
 struct KeyTokenConfig {
   double h1 = 1, h2 = 1, h3 = 1;  // weights of F, of IG, of the frequencies in D
-  double top = 1;                 // released: K lies in (-top, top)
+  double top = 1;                 // released: K is in (-top, top)
   double k1 = 2, b = 0.5;         // saturation and length normalisation of TF
   FisherTest fisher = FisherTest::two_sided;
   KeyTokenForm form = KeyTokenForm::released;

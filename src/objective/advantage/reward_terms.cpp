@@ -28,7 +28,7 @@ std::vector<WeightedPart> parse_reward_weights(const std::vector<std::string>& w
     }
     const auto part = static_cast<RewardPart>(found - kNames.begin());
     if (std::ranges::find(parts, part, &WeightedPart::part) != parts.end()) {
-      throw Error(ErrorKind::config, str("reward.weights: ", name, " stands twice"));
+      throw Error(ErrorKind::config, str("reward.weights: duplicate ", name));
     }
     parts.push_back({part, weight});
   }

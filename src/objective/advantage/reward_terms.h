@@ -1,4 +1,4 @@
-// What a response is paid for beside (or instead of) its verdict, and how the parts become one score:
+// What a response is rewarded for, with (or instead of) its verdict, and how the parts become one score:
 //   score_i = sum_k w_k r_ik
 // Each r_ik is logged apart, and methods may normalise it apart (GDPO). Arithmetic without a run, to be checked on
 // numbers.
@@ -15,7 +15,7 @@
 
 namespace ucas {
 
-// answer   reward.correct or reward.wrong, by the verdict; of a program on tests what lies between, with reward.partial
+// answer   reward.correct or reward.wrong, by the verdict; of a program on tests a value between, with reward.partial
 // command  the score that reward.command gives
 // format   1 where the whole response matches reward.format, else 0
 // length   the shorter the better among the responses to one prompt (length_rewards)
@@ -27,8 +27,8 @@ struct WeightedPart {
   double weight;
 };
 
-// "PART=WEIGHT" each, in that order. None: what pays alone, the command where there is one, else the answer.
-// Error(ErrorKind::config) where an entry is not of that form, stands twice, or weighs nothing.
+// "PART=WEIGHT" each, in that order. None: one part, the command if there is one, else the answer.
+// Error(ErrorKind::config) if an entry is not of that syntax, is a duplicate, or weighs nothing.
 std::vector<WeightedPart> parse_reward_weights(const std::vector<std::string>& weights, bool command);
 std::vector<RewardTerm> reward_terms(std::span<const WeightedPart> parts);
 

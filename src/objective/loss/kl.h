@@ -2,7 +2,7 @@
 // (Eq. 1's last term is k3). k1 has expected gradient 0: it is for rewards, not for losses. k3_plus has the value of k3
 // and the gradient of k2, which is unbiased on-policy.
 //
-// And KL in the reward: every token pays beta KL(old, ref) before any advantage is computed, with a fixed beta or one
+// And KL in the reward: every token loses beta KL(old, ref) before any advantage is computed, with a fixed beta or one
 // that a proportional controller steers. Fed by old_logprob and ref_logprob; feeds advantages.
 #pragma once
 
@@ -27,7 +27,7 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta);
 // Adaptive entropy control (Skywork-OR1): the coefficient c of the entropy bonus rises by a step after every rollout
 // step whose policy has less than the target entropy and falls by a step otherwise. It is 0 above the target.
 //   alpha_k = c_k [e_k <= target],  c_{k+1} = c_k + step if e_k < target, max(0, c_k - step) otherwise
-// Fed by train/loop/trainer, once per rollout step; c goes on in the checkpoint (train/state/train_state).
+// Fed by train/loop/trainer, once per rollout step; c is kept in the checkpoint (train/state/train_state).
 
 constexpr double kEntropyStep = 0.005;
 

@@ -30,8 +30,8 @@ struct LossInput {
   std::span<const float> entropy;                                  // H, current policy
   std::span<const float> confidence;                               // C, current policy
   std::span<const float> old_logprob, rollout_logprob, advantage;  // the sampler's under the whole vocabulary
-  std::span<const uint8_t> mark = {};  // what select() said; empty where the method selects nothing
-  uint64_t seed = 0;                   // for a loss that draws: Rng(seed, stream); differs by step and mini-batch
+  std::span<const uint8_t> mark = {};  // by select(); empty where the method selects nothing
+  uint64_t seed = 0;                   // for a loss that samples: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
   bool only_marked = false;  // tokens of mark 0 are neither in the sum nor in the denominator
   // Needs::current of the current policy, and what else the batch has: [n] each, by key. A check fails where none is.

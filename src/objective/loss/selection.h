@@ -27,7 +27,7 @@ std::vector<TokenAt> valid_tokens(const LossInput& in);
 std::vector<double> covariances(const LossInput& in, std::span<const TokenAt> tokens);
 
 // Which `k` of `tokens` have the largest score, as indices into the arrays of `in`. Of equal scores the token whose own
-// numbers (lp, old lp, A, H) are larger goes first, and only tokens equal in all of them are told apart by their place
+// numbers (lp, old lp, A, H) are larger goes first, and only tokens equal in all of them are ordered by their place
 // in the batch: the order of rows decides nothing else. A NaN score counts as the largest, so that it is not hidden.
 std::vector<int64_t> largest(const LossInput& in, std::span<const TokenAt> tokens, std::span<const double> score,
                              size_t k);

@@ -1,7 +1,7 @@
 // manifest.json seals a directory: it is written last, with the size and XXH3-128 of every other file and of its own
 // text. A directory whose manifest verifies is complete and is what was written. (SHA-256 would cost 0.5 GB/s here;
-// this guards against crashes and rot, not against forgers.) Where the directory has a folder state/, the manifest lies
-// in it and covers both: what is beside state/ is then nothing but the model.
+// this guards against crashes and rot, not against forgers.) If the directory has a folder state/, the manifest is in
+// it and covers both: all files outside state/ are then the model.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ void seal_directory(const std::string& directory, int64_t step, std::span<const 
 struct SealCheck {
   std::string problem;  // "" = verified; otherwise what is wrong, for a message
   int64_t step = -1;    // as sealed
-  bool unread = false;  // by a fault of the machine: what lies there may be good
+  bool unread = false;  // by a fault of the machine: the checkpoint may be good
 };
 // `deep` reads every byte, of files that `reads` accepts (null: all); otherwise only sizes are compared. Files that the
 // manifest does not list are ignored.

@@ -21,7 +21,7 @@ class JsonObject;
 
 std::string inserts_json(std::span<const Insert> inserts);
 // "inserts" of a row, which may be absent, of a response of so many tokens. Refuses those that are not ascending, have
-// no tokens, or stand before the first or after the last token.
+// no tokens, or are before the first or after the last token.
 std::vector<Insert> inserts_of(const JsonObject& row, int64_t tokens);
 
 class JsonObject;

@@ -52,9 +52,8 @@ void refuse_run_in(const std::string& path) {
   for (const char* name : {"config.toml", "steps.jsonl", "checkpoints"}) {
     const std::string part = path_join(path, name);
     if (!exists(part) || (is_directory(part) && list_directory(part).empty())) continue;
-    throw Error(ErrorKind::path,
-                str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
-                    printable(path, 400), ", or choose another --out"));
+    throw Error(ErrorKind::path, str(printable(path, 400), ": already holds a run (", name,
+                                     "); resume it with --resume ", printable(path, 400), ", or choose another --out"));
   }
 }
 
@@ -161,7 +160,7 @@ void RunDirectory::keep_log_in_place() const {
   const std::string lines = steps_->read_back();
   write_file(steps_file(), lines);
   steps_ = std::make_unique<FileWriter>(steps_file(), true);
-  warn(str(printable(steps_file(), 400), ": was moved or deleted while this run writes it: made again with its ",
+  warn(str(printable(steps_file(), 400), ": was moved or deleted while this run writes it: restored with its ",
            std::ranges::count(lines, '\n'), " lines"));
 }
 
@@ -248,7 +247,7 @@ void keep_model_files(const RunDirectory& run, const std::string& from, const st
   if (exists(target)) {
     SealCheck check = check_seal(target, true);
     if (check.problem.empty()) return;
-    warn(str(target, ": ", check.problem, "; made again from ", from));
+    warn(str(target, ": ", check.problem, "; restored from ", from));
     remove_all(target);
   }
   if (exists(temporary)) remove_all(temporary);  // of a start that was killed
@@ -267,7 +266,7 @@ void check_model_files(const std::string& directory) {
   SealCheck check = check_seal(directory, true);
   if (check.problem.empty()) return;
   throw Error(ErrorKind::io,
-              str(directory, ": ", check.problem, ": without it a checkpoint is no model; go on with --resume, which ",
+              str(directory, ": ", check.problem, ": without it a checkpoint is no model; resume with --resume, which ",
                   "makes it again from the last checkpoint"),
               kIoFailure);
 }

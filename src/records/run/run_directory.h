@@ -72,7 +72,7 @@ class RunDirectory {
   // last: a directory without it, left by a kill, is taken over.
   static RunDirectory create(const std::string& path, const std::string& config_toml,
                              const RunEnvironment& environment);
-  // An existing run, to go on with. Error(ErrorKind::path) if there is none, or another ucas is using it.
+  // An existing run, to resume. Error(ErrorKind::path) if there is none, or another ucas is using it.
   static RunDirectory open(const std::string& path);
   // A run that another process writes: what would be written through this one is not.
   static RunDirectory watch(const std::string& path);
@@ -142,7 +142,7 @@ class RunDirectory {
 std::string tokenizer_directory(const RunDirectory& run, const std::string& from, const std::string& otherwise);
 
 // Makes the copy from a checkpoint directory: `from`, its tokenizer as above. A copy that is there and whole is kept;
-// one that is damaged is made again, with a warning.
+// a damaged one is restored, with a warning.
 void keep_model_files(const RunDirectory& run, const std::string& from, const std::string& otherwise);
 
 // Error(ErrorKind::io, exit 74) naming the file if the copy is not whole.

@@ -40,7 +40,7 @@ void append_number(std::string& out, float value) {
   double read = 0;
   std::from_chars(out.data() + from, out.data() + out.size(), read);
   if (static_cast<float>(read) == value) return;
-  out.resize(from);  // the shortest text of the float lies beside the middle of two: write it out as a double
+  out.resize(from);  // the shortest text of the float is next to the middle of two: write it out as a double
   append(out, static_cast<double>(value));
 }
 
@@ -221,7 +221,7 @@ Header read_header(const JsonObject& line, StepData& data) {
   header.pieces = line.truth("pieces");
   std::set<std::string> seen;
   for (const std::string& name : line.texts("arrays")) {
-    if (!seen.insert(name).second) line.refuse(str("\"arrays\": \"", printable(name), "\" stands twice"));
+    if (!seen.insert(name).second) line.refuse(str("\"arrays\": duplicate \"", printable(name), "\""));
     if (name == kRatio || name == kClipped) {
       (name == kRatio ? header.ratio : header.clipped) = true;
       continue;

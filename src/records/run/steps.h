@@ -1,5 +1,5 @@
 // steps.jsonl, the log of a training: one line of numbers a step, written by train/metrics, read by report, study and
-// progress as columns. sft.jsonl, the log of a fine-tuning, beside it.
+// progress as columns. sft.jsonl, the log of a fine-tuning, with it.
 #pragma once
 
 #include <map>

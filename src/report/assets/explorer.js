@@ -37,7 +37,7 @@
   const idOf = (q) => q.kind + "/" + q.symbol + "/" + q.title;
   const indexOf = (id) => Math.max(0, step().quantities.findIndex((q) => idOf(q) === id));
 
-  // ---- the frame: choices above, responses, what is known of one token beside them
+  // ---- the frame: choices above, responses, one token's values next to them
   const choices = make("div", "choices", null, place);
   function choice(label, change) {
     const box = make("label", "", null, choices);

@@ -1,4 +1,4 @@
-// The page stands without this: it opens what a link leads to, and sets light or dark. No library, no network.
+// The page works without this: it opens what a link leads to, and sets light or dark. No library, no network.
 (() => {
   "use strict";
   const all = (selector) => [...document.querySelectorAll(selector)];

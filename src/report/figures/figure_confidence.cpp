@@ -75,8 +75,8 @@ const EvalRecord* of_seed(const RunGroup& group, const std::string& data, int64_
   return found;
 }
 
-// What is drawn: the first run of a group that has the pairs, after the base, on one set of problems.
-struct Drawn {
+// What is plotted: the first run of a group that has the pairs, after the base, on one set of problems.
+struct Plotted {
   std::string base, source;
   const RunGroup& group;
   bool several = false;  // groups: each has its name in the file's
@@ -84,7 +84,7 @@ struct Drawn {
   std::string run;
 };
 
-std::string words(const Drawn& d) {
+std::string words(const Plotted& d) {
   std::string out =
       str("One dot a problem: confidence of the greedy response (Eq. 6), z-scored over the problems of "
           "each model by itself, ",
@@ -128,7 +128,7 @@ Chart scatter(const std::vector<Pair>& pairs) {
   }
   Ticks ticks = round_ticks(low, high == low ? low + 1 : high, 6);
   for (ChartAxis* axis : {&chart.x, &chart.y}) axis->low = ticks.at.front(), axis->high = ticks.at.back();
-  for (size_t k : {3, 0, 1, 2}) {  // the few that changed lie on top
+  for (size_t k : {3, 0, 1, 2}) {  // the few that changed are on top
     ChartSeries s;
     s.color = kPairKinds[k].color;
     s.line = false;
@@ -145,7 +145,7 @@ Chart scatter(const std::vector<Pair>& pairs) {
   return chart;
 }
 
-StudyFigure figure(const Drawn& d) {
+StudyFigure figure(const Plotted& d) {
   StudyFigure out;
   out.name = str("confidence", d.several ? "-" + file_word(d.group.title) : "",
                  d.source.empty() ? "" : "-" + file_word(d.source));
@@ -175,18 +175,18 @@ std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
       in.request.sources.empty() ? std::vector<std::string>{""} : sources_of(in, data);
   for (const RunGroup* group : after) {
     for (const std::string& source : sources) {
-      Drawn drawn{base ? base->title : "", source, *group, after.size() > 1, {}, ""};
+      Plotted plotted{base ? base->title : "", source, *group, after.size() > 1, {}, ""};
       for (const RunRecord* run : group->runs) {
         const EvalRecord *before = base ? of_seed(*base, data, run->seed) : nullptr,
                          *now = final_evaluation(*run, data);
-        if (!before || !now || drawn.pairs.size() > 1) continue;
-        drawn.pairs = pairs_of(*before, *now, source);
-        drawn.run = run->name;
+        if (!before || !now || plotted.pairs.size() > 1) continue;
+        plotted.pairs = pairs_of(*before, *now, source);
+        plotted.run = run->name;
       }
-      if (drawn.pairs.size() < 2) continue;
-      z_score(drawn.pairs, &Pair::before, &Pair::z_before);
-      z_score(drawn.pairs, &Pair::after, &Pair::z_after);
-      figures.push_back(figure(drawn));
+      if (plotted.pairs.size() < 2) continue;
+      z_score(plotted.pairs, &Pair::before, &Pair::z_before);
+      z_score(plotted.pairs, &Pair::after, &Pair::z_after);
+      figures.push_back(figure(plotted));
     }
   }
   if (figures.empty()) {

@@ -172,7 +172,7 @@ std::vector<std::string> matching(const std::set<std::string>& keys, std::string
 }
 
 // All panels that have data, in reading order. Where a pattern has several metrics, each bears the part of its name
-// that differs; metrics of a method's own stand among the diagnostics.
+// that differs; metrics of a method's own are among the diagnostics.
 std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, int64_t points) {
   const std::set<std::string> keys = all_keys(groups);
   std::vector<Panel> panels;

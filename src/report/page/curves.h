@@ -1,5 +1,5 @@
-// The charts of a report: which logged number stands where; one row a panel. Titles and captions are those of
-// core/metrics.h. Drawn by report/svg, each with its table. Numbers outside the common names (a method's own
+// The charts of a report: the place of each logged number; one row a panel. Titles and captions are those of
+// core/metrics.h. Plotted by report/svg, each with its table. Numbers outside the common names (a method's own
 // diagnostics) get panels of their own; a number that never changed gets a few words instead of a chart.
 #pragma once
 
@@ -30,8 +30,8 @@ struct Series {
 // `key` is a column of steps.jsonl, with a * the mean over all that fit. At most `points` steps are kept.
 Series series_of(const std::vector<RunGroup>& groups, const std::string& key, int64_t points);
 struct CurvesPage {
-  std::string html;    // "" if there is nothing to draw
-  int64_t stride = 1;  // > 1: only every stride-th step of the longest runs is drawn
+  std::string html;    // "" if there is nothing to plot
+  int64_t stride = 1;  // > 1: only every stride-th step of the longest runs is plotted
 };
 // `budget` bytes decide how many steps are kept.
 CurvesPage curves_page(const std::vector<RunGroup>& groups, int64_t budget);

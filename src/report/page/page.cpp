@@ -115,7 +115,7 @@ void add_alarms(PageParts& page) {
 void add_curves(PageParts& page, const CurvesPage& curves) {
   const bool several = std::ranges::any_of(page.groups, [](const RunGroup& group) { return group.runs.size() > 1; });
   std::string lead = several ? "Lines are means over seeds, bands one standard deviation to either side. " : "";
-  if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is drawn.");
+  if (curves.stride > 1) lead += str("Long runs: one step in ", curves.stride, " is plotted.");
   page.add("curves", "Curves", true, curves.html, lead);
 }
 
@@ -162,7 +162,7 @@ std::string report_html(const std::vector<std::string>& paths, const std::string
   add_sources(page, tokens.html.empty());
   const std::string main = render("main.html", head_of(runs, page));
   const std::string token_data = script_json(tokens.json);
-  for (OrderedJson& section : page.sections) section.erase("content");  // it stands in main
+  for (OrderedJson& section : page.sections) section.erase("content");  // it is in main
   return render("page.html",
                 {{"nonce", hash_of_text(main + token_data)},  // no text inside the page knows it beforehand
                  {"title", page.title},

@@ -67,7 +67,7 @@ std::string style_sheet() {
 }  // namespace
 
 std::string svg_number(double value) {
-  if (!(std::fabs(value) < 1e7)) return "0";  // numbers of a file may be anything; a drawing has coordinates
+  if (!(std::fabs(value) < 1e7)) return "0";  // numbers of a file may be anything; an SVG has coordinates
   std::string text = fixed(value, 2);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();

@@ -1,6 +1,6 @@
 // One SVG document, written shape by shape: the same shapes give the same bytes. Colours are presentation attributes
 // (any converter draws them) that a style sheet inside the document turns over on a dark ground; the report takes the
-// body alone and lets its own theme colour the same classes. No ids, so that many can stand in one page.
+// body alone and lets its own theme colour the same classes. No ids, so that many fit one page.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace ucas {
 
-// 0 .. 7 are the groups of the report; the others are for what stands around the data.
+// 0 .. 7 are the groups of the report; the others are for axes and text.
 enum SvgColor : size_t { kGroupColors = 8, kInk = 8, kSoft, kFaint, kLine, kGrid, kPaper };
 
 enum class TextAnchor { start, middle, end };

@@ -10,7 +10,7 @@ namespace ucas {
 namespace {
 
 constexpr double kSmallText = 11, kLabel = 11.5;
-constexpr size_t kMostDirect = 12;  // more names than that stand in a legend
+constexpr size_t kMostDirect = 12;  // more names than that go into a legend
 constexpr double kLabelGap = 13;
 
 // A rectangle of the canvas with two scales.

@@ -34,7 +34,7 @@ struct ChartSeries {
 };
 
 struct Chart {
-  std::string title;  // spoken, not drawn
+  std::string title;  // spoken, not shown
   ChartAxis x, y;
   std::vector<ChartSeries> series;
   double width = 560, height = 320;
@@ -52,7 +52,7 @@ std::string tick_text(double value, double step, bool percent);
 std::string svg_of(const Chart& chart);
 
 struct Bar {
-  std::string name, text, detail;  // text: the number, at its right; detail: fainter, beside it
+  std::string name, text, detail;  // text: the number, at its right; detail: fainter, next to it
   size_t color = 1;
   double value = 0, low = kUnknown, high = kUnknown;
   std::vector<double> each;  // seeds, as dots

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kSampledBytes = int64_t{1} << 20;
 
-// Of a checkpoint's files. Weights of many gigabytes are known by size, first and last megabyte: this hash tells bases
-// apart, it does not vouch for them.
+// Of a checkpoint's files. Weights of many gigabytes are known by size, first and last megabyte: this hash
+// distinguishes bases, it does not vouch for them.
 std::string hash_of_checkpoint(const std::string& directory) {
   if (!is_directory(directory)) {
     throw Error(ErrorKind::path,
@@ -112,7 +112,7 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   task.train.validate();
   if (config().is("dynamics") && task.train.train.test_freq == 0) {
     throw Error(ErrorKind::config, str(run.name,
-                                       ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
+                                       ": kind dynamics shows validation over steps, but train.test_freq = 0: set "
                                        "all.train.test_freq, and base.val"));
   }
   const bool crossed = config().base.crossed;
@@ -169,7 +169,7 @@ std::string StudyPlan::hash_of_base(int64_t seed) const {
 // Named by everything that decides the result, so that changed settings never meet old runs.
 std::string StudyPlan::path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start,
                                int64_t seed) const {
-  // Examples of base.tasks follow from data_hash_, wherever they lie.
+  // Examples of base.tasks follow from data_hash_, in any folder.
   const bool made = !config().base.tasks.empty();
   const auto counts = [&](const FieldValue& f) {
     return tells_runs_apart(f.effect) && !(made && f.key == "data.few_shot");

@@ -54,7 +54,7 @@ class StudyPlan {
   std::string task_home() const { return path_join(config().pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
   const std::vector<StudyBaseRow>& base_rows() const { return base_rows_; }
-  // Of base.tasks: where their files lie, once made.
+  // Of base.tasks: the folder of their files, once made.
   std::string text_tasks_home() const { return path_join(config().pool, "tasks-" + data_hash_.substr(0, 8)); }
   int64_t threads() const;  // of one run
 

@@ -85,13 +85,13 @@ class StudyRunner {
   // Of a directory of the pool; nullptr where another process has it, perhaps on another machine, and `wait` is false.
   static std::unique_ptr<FileLock> claim(const std::string& directory, bool wait) {
     make_directories(directory);
-    for (bool told = false;; told = true) {
+    for (bool logged = false;; logged = true) {
       try {
         return std::make_unique<FileLock>(path_join(directory, ".claim"));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::path) throw;
         if (!wait) return nullptr;
-        if (!told) log(str("waiting: ", error.what()));
+        if (!logged) log(str("waiting: ", error.what()));
       }
       if (stop_requested()) throw Error(ErrorKind::interrupted, "stopped while waiting", kInterrupted);
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -211,7 +211,7 @@ class StudyRunner {
       for (StudyFigure& figure : figures) {
         figure.name = file_name(figure.name);
         markdown += linked(figure);
-        figure.markdown.clear();  // stands in the table's document
+        figure.markdown.clear();  // is in the table's document
       }
       write_figures(figures, folder);
     }

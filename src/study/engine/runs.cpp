@@ -23,7 +23,7 @@ std::string about(const TaskOptions& task) {
   }
   return "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the "
          "last value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
-         "reinforcement learning finds out that working it out pays.";
+         "reinforcement learning finds out that working it out is rewarded.";
 }
 
 // Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.

@@ -258,7 +258,7 @@ class Lexer {
   const std::string source_;
   size_t at_ = 0;
   int line_ = 1;
-  bool line_start_ = true;  // nothing stands before `at_` in its line
+  bool line_start_ = true;  // nothing is before `at_` in its line
   std::string brackets_;    // that close the open ones
   std::vector<Word> words_;
 };

@@ -13,7 +13,7 @@
 namespace ucas::jinja {
 
 // A chat template as words: its text between tags, cut as trim_blocks, lstrip_blocks and the signs "-" and "+" in tags
-// say, and what stands within tags.
+// say, and the words within tags.
 
 struct Word {
   enum class Kind : uint8_t {
@@ -30,7 +30,7 @@ struct Word {
     end
   };
   Kind kind;
-  std::string text;  // of a quoted one, what it stands for
+  std::string text;  // of a quoted one, its value
   int line;
 };
 
@@ -69,7 +69,7 @@ enum class Op : uint8_t {
   data,       // value
   output,     // what
   set,        // target, value
-  set_block,  // target, filters around a `constant` that stands for the body (or nullptr); body
+  set_block,  // target, filters around a `constant` in place of the body (or nullptr); body
   loop,       // target, what, test (may be nullptr); body, otherwise
   branch,     // test; body, otherwise
   macro,      // name; `named` parameters with defaults (may be nullptr); body

@@ -50,7 +50,7 @@ struct SplitStep {
   // A literal text, an expression, or each character of a class.
   std::variant<std::string, Regex, CharTest> pattern;
   SplitBehavior behavior = SplitBehavior::isolated;
-  bool invert = false;  // what lies between matches is the match
+  bool invert = false;  // the text between matches is the match
 };
 struct PrefixSpaceStep {};  // ByteLevel(add_prefix_space): a space before each piece that has none
 

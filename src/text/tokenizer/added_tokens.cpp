@@ -127,7 +127,7 @@ void write_word_level_tokenizer(const std::string& directory, std::span<const st
       throw Error(ErrorKind::tokenizer, str("the word \"", printable(word), "\" is empty or not UTF-8"));
     }
     if (!seen.insert(word).second) {
-      throw Error(ErrorKind::tokenizer, str("the word \"", printable(word), "\" stands twice in the vocabulary"));
+      throw Error(ErrorKind::tokenizer, str("duplicate word \"", printable(word), "\" in the vocabulary"));
     }
     size_t id = vocab.size();
     vocab[word] = id;

@@ -1,7 +1,7 @@
 // Text <-> token ids, from a Hugging Face tokenizer.json: byte-level BPE (GPT-2, Qwen, Llama 3, DeepSeek), BPE of
 // characters with byte fallback (Llama 2, Mistral), or the word-level form of the embedded task.
 // What a file's post-processor puts before a text (the BOS of Llama and DeepSeek) begins a prompt, once:
-// encode_prompt() and begin_prompt() put it there unless it stands there already, as in templates that name it
+// encode_prompt() and begin_prompt() put it there unless it is there already, as in templates that name it
 // themselves. encode() never adds it (Hugging Face's add_special_tokens = False), so that responses and parts of a
 // prompt get none. What it puts after a text (an EOS) would end the prompt, and is left to the caller. Fed by prompts
 // (data/prompts/templates) and decoded responses; owns the vocabulary. Unknown components of the file are refused by

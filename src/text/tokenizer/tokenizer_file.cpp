@@ -51,7 +51,7 @@ std::vector<JsonObject> steps_of(const JsonObject& node, const char* key) {
   return steps;
 }
 
-// What Replace puts; it stands in the text once for each place that fits.
+// What Replace puts; it is in the text once for each match.
 std::string content_of(const JsonObject& node) {
   std::string content = node.text_or("content", "");
   if (content.size() > kLongestContent) {
@@ -188,8 +188,8 @@ std::vector<int32_t> template_ids(const JsonObject& root, const std::string& nam
   return table.child(name).ids("ids", kMaxTokens);
 }
 
-// What stands before the text ("A"); what stands after it would end the prompt. A template around that of an earlier
-// one goes outside of it.
+// The tokens before the text ("A"); those after it would end the prompt. A template around that of an earlier one goes
+// outside of it.
 void read_template(const JsonObject& node, TokenizerFile& file) {
   only_settings(node, {"type", "single", "pair", "special_tokens"});
   std::vector<int32_t> before;

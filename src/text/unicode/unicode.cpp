@@ -117,7 +117,7 @@ uint32_t compose(uint32_t first, uint32_t second) {
   return row != table.end() && row->first == first && row->second == second ? row->code : 0;
 }
 
-// A stretch that starts at a character which never combines with what stands before it; UAX #15, D117.
+// A stretch that starts at a character which never combines with its predecessor; UAX #15, D117.
 void normalize_stretch(std::vector<uint32_t>& codes, std::string& out) {
   struct Mark {
     uint32_t code;
@@ -137,7 +137,7 @@ void normalize_stretch(std::vector<uint32_t>& codes, std::string& out) {
   constexpr size_t kNone = static_cast<size_t>(-1);
   size_t starter = kNone, kept = 0;
   for (Mark mark : marks) {
-    // Blocked when something of the same or a higher class stands between; nothing between is never blocked.
+    // Blocked by a character of the same or a higher class in between; nothing between is never blocked.
     bool blocked = starter == kNone || (kept > starter + 1 && marks[kept - 1].combining >= mark.combining);
     uint32_t composed = blocked ? 0 : compose(marks[starter].code, mark.code);
     if (composed != 0) {
@@ -242,7 +242,7 @@ struct Alphabet {
   std::array<int16_t, 0x144> byte{};  // character -> byte, or -1
 };
 
-// Printable Latin-1 characters stand for themselves, the other bytes for U+0100, U+0101 ... in order.
+// Printable Latin-1 characters map to themselves, the other bytes for U+0100, U+0101 ... in order.
 const Alphabet& alphabet() {
   static const Alphabet made = [] {
     Alphabet a;

@@ -36,7 +36,7 @@ bool may_change_under_nfc(std::string_view text);  // false: nfc(text) == text f
 
 // How vocabulary files spell bytes. GPT-2's byte alphabet has one printable character for each (space is U+0120,
 // newline U+010A); SentencePiece's kind has tokens "<0x0A>" for bytes of characters that are no tokens themselves.
-// The bytes that a spelling stands for; nothing when a character is not of the alphabet.
+// The bytes of a spelling; nothing when a character is not of the alphabet.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 std::string spelling_of_bytes(std::string_view bytes);
 

@@ -81,7 +81,7 @@ class Critic final : public AuxiliaryModel {
       mean.vf_clipfrac += seen.vf_clipfrac / updates;
       mean.vpred_mean += seen.vpred_mean / updates;
       skipped_.note(result.applied, str("step ", step.step), "the critic's gradient",
-                    "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
+                    "lower method.critic.optimizer.lr or look at the data; the last checkpoint remains");
     }
     optimizer_.drop_gradients();
     const std::vector<float> learnt = batch.trained(returns);
@@ -152,7 +152,7 @@ std::vector<NamedTensor> ValueNetwork::parameters() {
 
 at::Tensor ValueNetwork::values(const PackedResponses& packed) {
   at::Tensor rows = response_rows(*body, packed);
-  // A product and a sum per row instead of a matrix product: the order of the sum does not depend on the other rows.
+  // Multiplies and sums by row instead of a GEMM: the order of the sum does not depend on the other rows.
   return at::sum(at::mul(rows.to(at::kFloat), head), 1);
 }
 
@@ -170,7 +170,7 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget, Ranks* ranks) {
   at::NoGradGuard no_grad;
-  std::vector<float> value(batch.token.size(), kNotMine);
+  std::vector<float> value(batch.token.size(), kFilledByOtherRank);
   const bool share = network.body->shares_prefixes();
   const auto micros = micro_batches(batch, token_budget, share);
   for (const auto& micro : own_micro_batches(micros, ranks)) {
@@ -221,7 +221,7 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
     for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
       share.push_back(kept[order[i]]);
     }
-    std::ranges::sort(share);  // those of a group are neighbours again, and share their prompt
+    std::ranges::sort(share);  // those of a group are consecutive again, and share their prompt
     if (!share.empty()) shares.push_back(std::move(share));
   }
   return shares;

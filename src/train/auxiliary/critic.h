@@ -21,7 +21,7 @@ namespace ucas {
 
 struct ValueNetwork {
   std::unique_ptr<Model> body;
-  at::Tensor head;  // [D], f32 leaf
+  at::Tensor head;  // [D], f32 parameter
 
   // Body without an LM head of its own (V does not use it: no gradient, nothing to save), then the head.
   std::vector<NamedTensor> parameters();

@@ -77,7 +77,7 @@ class ImplicitPrm final : public AuxiliaryModel {
     m.set(metric::prm_lr, lr);
     skipped_.note(result.applied, str("step ", step.step), "the reward model's gradient",
                   str("lower method.prm.optimizer.lr = ", config_.optimizer.lr,
-                      " or look at the data; the last checkpoint stands"));
+                      " or look at the data; the last checkpoint remains"));
     m.set(metric::prm_skipped_updates, static_cast<double>(skipped_.total));
   }
 

@@ -1,4 +1,4 @@
-// The implicit process reward model beside the policy (PRIME; docs/paper.md): phi, which learns from the verdicts
+// The implicit process reward model of a policy (PRIME; docs/paper.md): phi, which learns from the verdicts
 // once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
 // objective/advantage/reward_terms.h. Made by make_implicit_prm() (train/auxiliary/auxiliary_model.h).
 #pragma once

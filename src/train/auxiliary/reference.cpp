@@ -91,8 +91,8 @@ class Reference final : public AuxiliaryModel {
   int64_t synced_at_ = 0;
 };
 
-// The frozen teacher of on-policy distillation: reads the tokens that the policy drew and fills Batch::teacher_logprob.
-// Any checkpoint with the policy's tokenizer, of any size.
+// The frozen teacher of on-policy distillation: reads the tokens that the policy sampled and fills
+// Batch::teacher_logprob. Any checkpoint with the policy's tokenizer, of any size.
 class Teacher final : public AuxiliaryModel {
  public:
   Teacher(const TrainConfig& config, std::unique_ptr<Model> model)
@@ -116,9 +116,9 @@ class Teacher final : public AuxiliaryModel {
 
 }  // namespace
 
-// One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
-// where the run began with a fresh one and changes nothing else; otherwise from
-// config.model, also on resume, where the policy itself comes from a checkpoint of the run.
+// A reference that moves is a model of its own, with the policy's trained parameters. Else it is the policy without its
+// adapter, if the run began with a fresh one and changes nothing else; otherwise it comes from config.model, also on
+// resume, where the policy itself comes from a checkpoint of the run.
 std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy,
                                                const KeptMasters& masters) {
   if (!config.needs().reference) return nullptr;
@@ -136,11 +136,11 @@ std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Devi
   if (!directory) return nullptr;
   check_same_tokens(config.model, "method.teacher", *directory, "teacher");
   std::unique_ptr<Model> model = load_model(*directory, device, inference(config.dtype));
-  // Rows behind the tokenizer's ids are padding, but nothing keeps the policy from drawing one.
+  // Rows behind the tokenizer's ids are padding, but nothing keeps the policy from sampling one.
   if (model->config().vocab_size < policy.vocab_size) {
     throw Error(ErrorKind::config, str("method.teacher = ", printable(*directory), ": its vocabulary has ",
                                        model->config().vocab_size, " rows, the policy's ", policy.vocab_size,
-                                       ": the teacher must know every id that the policy can draw; choose another"));
+                                       ": the teacher must know every id that the policy can sample; choose another"));
   }
   return std::make_unique<Teacher>(config, std::move(model));
 }

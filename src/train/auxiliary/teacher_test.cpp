@@ -1,4 +1,4 @@
-// The teacher beside the policy: its figures, and which checkpoints it refuses.
+// The teacher next to the policy: its figures, and which checkpoints it refuses.
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   std::vector<PromptJob> jobs;
   for (int64_t p : problems) {
     candidates.push_back({.problem = p});
-    // A problem that comes twice in one step (a small data set) must not draw the same samples again.
+    // A problem that comes twice in one step (a small data set) must not sample the same responses again.
     const int64_t first_sample = times_sampled[p]++ * rollout.n;
     jobs.push_back({.prompt = c.data.prompt[p],
                     .problem = static_cast<uint32_t>(p),
@@ -104,13 +104,13 @@ int64_t leave_out_unscored(const Collector& c, Candidate& candidate) {
 }
 
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
-  std::vector<PaidGroup> groups;
+  std::vector<GroupToScore> groups;
   for (Candidate& candidate : candidates) {
     const auto p = static_cast<size_t>(candidate.problem);
     groups.push_back({c.data.problems[p], candidate.text, candidate.response, {}, c.data.row_of(p)});
     for (const Episode& episode : candidate.sampled) groups.back().ids.emplace_back(episode.token);
   }
-  c.rewards.pay(groups);
+  c.rewards.score(groups);
   int64_t none = 0;
   for (Candidate& candidate : candidates) none += leave_out_unscored(c, candidate);
   if (none > 0) {
@@ -153,7 +153,7 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
   }
 }
 
-// One generation batch, graded. nullopt: the run was told to stop.
+// One generation batch, graded. nullopt: the run was interrupted.
 std::optional<std::vector<Candidate>> sample_batch(const Collector& c, int64_t step,
                                                    const std::vector<int64_t>& problems,
                                                    std::map<int64_t, int64_t>& times_sampled, CollectStats& stats) {

@@ -41,7 +41,7 @@ struct Collected {
   Batch batch;
   std::vector<std::string> text;  // [B] response texts, without the stop token
   CollectStats stats;
-  bool stopped = false;         // should_stop said so: nothing may be trained on
+  bool stopped = false;         // by should_stop: nothing may be trained on
   bool out_of_prompts = false;  // the passes ended before the step was full, and it is dropped (data.train_short)
 };
 

@@ -87,7 +87,7 @@ TEST_F(CollectTest, dynamic_sampling_keeps_mixed_groups_and_tops_up) {
 
 TEST_F(CollectTest, a_group_whose_rewards_differ_is_not_dead_whatever_its_verdicts) {
   config_.objective.keep_mixed_groups = false;
-  config_.reward.overlong_buffer = 5;  // longer ones are paid less
+  config_.reward.overlong_buffer = 5;  // longer ones are rewarded less
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
     return p % 2 == 1 && i == 0 ? std::vector<int32_t>{b_, b_, b_, eos_} : wrong();
   });

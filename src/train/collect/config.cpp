@@ -57,7 +57,7 @@ void RewardConfig::fields(Fields& f) {
           "reward by a Python function with the parameters of TRL's or verl's, FILE.py:FUNCTION or package.function; "
           "reasoning_gym = the scorer of each rg: task; empty = none");
   f.field("command_seconds", command_seconds, Range{0, 1e6},
-          "seconds that the reward program may be silent while replies are due; 0 = no limit", Effect::bookkeeping);
+          "seconds without a reply of the reward program while replies are due; 0 = no limit", Effect::bookkeeping);
   f.choice("extract", extract,
            "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
            "<answer>; auto = lenient for chat prompts that ask for no box, else strict");

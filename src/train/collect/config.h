@@ -1,4 +1,4 @@
-// Options [data] and [reward]: which problems are asked in which order, and what a response is worth.
+// Options [data] and [reward]: which problems are sampled in which order, and what a response is worth.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ inline constexpr const char* kTaskScorers = "reasoning_gym";
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
-  bool partial = false;  // what lies between, by Verdict::score
+  bool partial = false;  // scores between 0 and 1, by Verdict::score
   GraderKind grader = GraderKind::math;
   std::vector<std::string> graders;  // "SOURCE=GRADER": of these data sources
   double tolerance = 1e-4;           // of the numeric one

@@ -9,7 +9,7 @@
 
 namespace ucas {
 
-// Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.
+// The run's place in its problems. Part of the checkpoint; nothing is replayed on resume.
 struct DataCursor {
   int64_t epoch = 0;
   int64_t index = 0;      // next position in epoch_order(seed, epoch)
@@ -17,8 +17,7 @@ struct DataCursor {
   int64_t selected(int64_t problems) const { return epoch * problems + index; }  // prompts, since the run began
 };
 
-// Prompts that train.epochs passes over so many problems still hold; more than can be counted where train.steps says
-// how long the run is.
+// Prompts that remain in train.epochs epochs of so many problems; unlimited where train.steps gives the run's length.
 int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor);
 
 // Of so many problems those of the next generation batch, across epochs. The last batch of a run may be smaller.

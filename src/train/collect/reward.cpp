@@ -48,10 +48,10 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       format_(format_of(config.reward)) {}
 
 // Verdicts of all responses.
-void Rewards::grade(std::span<const PaidGroup> groups) {
+void Rewards::grade(std::span<const GroupToScore> groups) {
   std::vector<GradeItem> items;
   std::vector<Response*> places;
-  for (const PaidGroup& group : groups) {
+  for (const GroupToScore& group : groups) {
     for (size_t i = 0; i < group.response.size(); ++i) {
       items.push_back({&group.problem, group.text[i]});
       places.push_back(&group.response[i]);
@@ -61,11 +61,11 @@ void Rewards::grade(std::span<const PaidGroup> groups) {
   for (size_t i = 0; i < verdicts.size(); ++i) places[i]->verdict = std::move(verdicts[i]);
 }
 
-std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
+std::vector<RewardReply> Rewards::ask(std::span<const GroupToScore> groups) const {
   if (!judges_all()) return {};
   std::vector<RewardAsk> asks;
   std::vector<int64_t> samples;
-  for (const PaidGroup& group : groups) {
+  for (const GroupToScore& group : groups) {
     for (size_t i = 0; i < group.response.size(); ++i) {
       const Response& o = group.response[i];
       asks.push_back({group.problem, group.text[i], o.length, o.finished, o.verdict, group.row,
@@ -78,17 +78,17 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   return parse_rewards(ranks_.from_leader("rewards of the command", own), asks.size(), config_.reward.scorer());
 }
 
-void Rewards::pay(std::span<const PaidGroup> groups) {
+void Rewards::score(std::span<const GroupToScore> groups) {
   grade(groups);
-  for (const PaidGroup& group : groups) {
+  for (const GroupToScore& group : groups) {
     if (!group.problem.gold.empty()) continue;
     for (Response& o : group.response) o.verdict.reason = "the problem has no right answer to compare with";
   }
   const std::vector<RewardReply> replies = ask(groups);
   std::span<const RewardReply> left = replies;
-  for (const PaidGroup& group : groups) {
+  for (const GroupToScore& group : groups) {
     const size_t count = std::min(left.size(), group.response.size());
-    pay_group(group, left.first(count));
+    score_group(group, left.first(count));
     left = left.subspan(count);
   }
 }
@@ -111,7 +111,7 @@ double Rewards::part(RewardPart part, const Response& o, const std::string& text
   return 0;
 }
 
-void Rewards::pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const {
+void Rewards::score_group(const GroupToScore& group, std::span<const RewardReply> replies) const {
   const RewardConfig& reward = config_.reward;
   std::vector<int64_t> lengths;
   std::vector<uint8_t> right;
@@ -134,9 +134,9 @@ void Rewards::pay_group(const PaidGroup& group, std::span<const RewardReply> rep
   }
   const auto length = std::ranges::find(parts_, RewardPart::length, &WeightedPart::part);
   if (length != parts_.end()) {
-    const std::vector<double> paid = length_rewards(lengths, right);
-    for (size_t i = 0; i < paid.size(); ++i)
-      group.response[i].terms[static_cast<size_t>(length - parts_.begin())] = static_cast<float>(paid[i]);
+    const std::vector<double> rewards = length_rewards(lengths, right);
+    for (size_t i = 0; i < rewards.size(); ++i)
+      group.response[i].terms[static_cast<size_t>(length - parts_.begin())] = static_cast<float>(rewards[i]);
   }
   for (Response& o : group.response) {  // R_i
     double score = 0;

@@ -1,6 +1,6 @@
 // R_i of the responses to a generation batch: the verdict of the grader of their data source, the parts of the score
 // (objective/advantage/reward_terms.h), the overlong penalty. Fed by train/collect. Of several ranks each grades some
-// of the responses (sharding/agreement.h); the leader alone asks reward.command, and tells.
+// of the responses (sharding/agreement.h); the leader alone calls reward.command, and broadcasts the replies.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@
 namespace ucas {
 
 // The responses to one prompt; length, finished and sample are set.
-struct PaidGroup {
+struct GroupToScore {
   const Problem& problem;
   std::span<const std::string> text;               // [G]
   std::span<Response> response;                    // [G] gets verdict, terms, score, reward
   std::vector<std::span<const int32_t>> ids = {};  // [G], or none where they are not at hand
-  const std::string* row = nullptr;                // of the data, where the reward is told it
+  const std::string* row = nullptr;                // of the data, where the reward receives it
 };
 
 class Rewards {
@@ -39,12 +39,12 @@ class Rewards {
   // Whether every problem has a verdict, even one without a right answer.
   bool judges_all() const { return config_.reward.from_outside(); }
   // All ranks call, with the same responses.
-  void pay(std::span<const PaidGroup> groups);
+  void score(std::span<const GroupToScore> groups);
 
  private:
-  void grade(std::span<const PaidGroup> groups);
-  std::vector<RewardReply> ask(std::span<const PaidGroup> groups) const;
-  void pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const;
+  void grade(std::span<const GroupToScore> groups);
+  std::vector<RewardReply> ask(std::span<const GroupToScore> groups) const;
+  void score_group(const GroupToScore& group, std::span<const RewardReply> replies) const;
   double part(RewardPart part, const Response& o, const std::string& text, const RewardReply* reply) const;
 
   const TrainConfig& config_;

@@ -25,7 +25,7 @@ namespace ucas {
 
 namespace {
 
-constexpr double kSilence = 20;  // seconds without a first reply, after which it is said
+constexpr double kPatience = 20;  // seconds without a first reply, after which a warning is logged
 constexpr const char* kWaitsForEnd =
     "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
     "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
@@ -104,11 +104,10 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
       if (row.has("right")) reply->right = row.truth("right");
     } catch (const Error& error) {
       const std::string line = lines.substr(at, end - at);
-      throw Error(
-          ErrorKind::reward,
-          str(error.what(), "; it wrote \"", printable(line, 80),
-              "\", expected {\"id\": N, \"score\": X} with a finite X for each line that was asked", hint_of(line)),
-          kIoFailure);
+      throw Error(ErrorKind::reward,
+                  str(error.what(), "; it wrote \"", printable(line, 80),
+                      "\", expected {\"id\": N, \"score\": X} with a finite X for each request", hint_of(line)),
+                  kIoFailure);
     }
     at = end + 1;
   }
@@ -174,33 +173,33 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
   Doing doing(str("waiting for ", name_));
   std::string replies = std::move(rest_);
   rest_.clear();
-  size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
+  size_t sent = 0, end = 0;  // end: of the last whole line that was requested
   size_t got = 0;
   const auto take_lines = [&] {
     for (size_t next = 0; got < count && (next = replies.find('\n', end)) != std::string::npos; ++got) end = next + 1;
   };
   take_lines();
   if (got > 0 || !replies.empty()) fail("wrote a line without a request");
-  double heard = now_seconds(), told = -1;  // told: of which silence was said what is owed
+  double last_reply = now_seconds(), warned_of = -1;  // warned_of: the last reply of which a warning was given
   bool warned = false;
   while (got < count) {
     pollfd ends[2] = {{from_, POLLIN, 0}, {sent < lines.size() ? to_ : -1, POLLOUT, 0}};
     if (::poll(ends, 2, 250) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
-    if (now_seconds() - heard > 0.2 && told != heard) {
-      told = heard;
+    if (now_seconds() - last_reply > 0.2 && warned_of != last_reply) {
+      warned_of = last_reply;
       doing.say(str("waiting for ", name_, ": ", got, " of ", count,
                     " replies, the first without one: ", owed(replies, count, name_of)));
     }
-    if (now_seconds() - heard > kSilence && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
-      warn(str(name_, ": it was asked ", count, " lines and has answered none for ", kSilence, " s", kWaitsForEnd));
+    if (now_seconds() - last_reply > kPatience && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
+      warn(str(name_, ": it received ", count, " requests and has sent no reply for ", kPatience, " s", kWaitsForEnd));
     }
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
       if (n > 0) {
         sent += static_cast<size_t>(n);
-        heard = now_seconds();
+        last_reply = now_seconds();
       } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        fail(str(ending(), " before it had read what it was asked"));
+        fail(str(ending(), " before it had read its requests"));
       }
     }
     if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
@@ -209,17 +208,17 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
       if (n == 0) fail(str(ending(), " after ", got, " of ", count, " replies"));
       if (n > 0) {
         replies.append(part, static_cast<size_t>(n));
-        heard = now_seconds();
+        last_reply = now_seconds();
         progressed();
         take_lines();
         if (replies.size() - end > longest_ && got < count)
           fail(str("a reply of more than ", longest_ >> 20, " MiB without a line's end"));
       }
     }
-    if (seconds_ > 0 && now_seconds() - heard > seconds_) {
+    if (seconds_ > 0 && now_seconds() - last_reply > seconds_) {
       const bool waits = got == 0 && sent == lines.size();
-      fail(str("silent for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count, " replies",
-               waits ? kWaitsForEnd : ""));
+      fail(str("no reply for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count,
+               " replies", waits ? kWaitsForEnd : ""));
     }
   }
   rest_ = replies.substr(end);

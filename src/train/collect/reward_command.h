@@ -1,7 +1,7 @@
-// A reward from outside: one long-lived process that is asked batch by batch, a JSON line for each response on its
-// standard input, and answers with a JSON line for each on its standard output, in any order (docs/rewards.md).
-// Whatever goes wrong there (it ends, is silent for too long, answers something else) is Error(ErrorKind::reward, exit
-// 74): the run stops, and no response is paid for it.
+// A reward from outside: one long-lived process that receives requests batch by batch, a JSON line for each response on
+// its standard input, and replies with a JSON line for each on its standard output, in any order (docs/rewards.md). Any
+// failure there (it ends, sends no reply for too long, replies otherwise) is Error(ErrorKind::reward, exit 74): the run
+// stops, and no response is rewarded.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RewardAsk {
   int64_t tokens;
   bool finished;           // ended by a stop token
   const Verdict& verdict;  // of the verifier; unparseable where the problem has no right answer
-  const std::string* row;  // of the data, as JSON; nullptr: it is not told, nor are the ids
+  const std::string* row;  // of the data, as JSON; nullptr: neither row nor ids are sent
   std::span<const int32_t> ids;
 };
 
@@ -47,7 +47,7 @@ class RewardCommand {
   RewardCommand(const RewardCommand&) = delete;
   RewardCommand& operator=(const RewardCommand&) = delete;
 
-  // `count` lines in, as many back. name_of: what is asked for by id, for a watchdog that says which replies are owed.
+  // `count` lines in, as many back. name_of: the request by id, for a watchdog that says which replies are owed.
   std::string ask(const std::string& lines, size_t count, const std::function<std::string(size_t)>& name_of = {});
 
  private:

@@ -36,42 +36,42 @@ class SlowGrader final : public Grader {
 
 class RewardsTest : public ::testing::Test {
  protected:
-  void pay(const std::vector<std::string>& texts) {
+  void score(const std::vector<std::string>& texts) {
     config_.reward.validate();
     Rewards rewards(config_, graders_, *ranks_, nullptr);
-    paid_.assign(texts.size(), {});
-    for (size_t i = 0; i < texts.size(); ++i) paid_[i].length = static_cast<int64_t>(texts[i].size());
-    const PaidGroup group{problem_, texts, paid_};
-    rewards.pay({&group, 1});
+    scored_.assign(texts.size(), {});
+    for (size_t i = 0; i < texts.size(); ++i) scored_[i].length = static_cast<int64_t>(texts[i].size());
+    const GroupToScore group{problem_, texts, scored_};
+    rewards.score({&group, 1});
   }
 
   Problem problem_{"p", "test", "", "question", "", {"a"}, {}};
   TrainConfig config_;
   Graders graders_{.standard = std::make_shared<SameTextGrader>(), .of = {}};
   std::shared_ptr<Ranks> ranks_ = alone();
-  std::vector<Response> paid_;
+  std::vector<Response> scored_;
 };
 
 TEST_F(RewardsTest, the_score_is_the_weighted_sum_of_its_parts_and_each_is_kept) {
   config_.reward.weights = {"answer=2", "format=0.5", "length=1"};
   config_.reward.format = "[ab]+";
-  pay({"a", "b", "ccc"});
-  EXPECT_EQ(paid_[0].terms, (std::vector<float>{1, 1, 0.5f}));
-  EXPECT_EQ(paid_[1].terms, (std::vector<float>{0, 1, 0}));
-  EXPECT_EQ(paid_[2].terms, (std::vector<float>{0, 0, -0.5f}));
-  EXPECT_EQ(paid_[0].score, 3.0f);
-  EXPECT_EQ(paid_[1].score, 0.5f);
-  EXPECT_EQ(paid_[2].reward, -0.5f);
+  score({"a", "b", "ccc"});
+  EXPECT_EQ(scored_[0].terms, (std::vector<float>{1, 1, 0.5f}));
+  EXPECT_EQ(scored_[1].terms, (std::vector<float>{0, 1, 0}));
+  EXPECT_EQ(scored_[2].terms, (std::vector<float>{0, 0, -0.5f}));
+  EXPECT_EQ(scored_[0].score, 3.0f);
+  EXPECT_EQ(scored_[1].score, 0.5f);
+  EXPECT_EQ(scored_[2].reward, -0.5f);
 }
 
 TEST_F(RewardsTest, the_form_is_that_of_the_whole_response) {
   config_.reward.weights = {"format=1"};
   config_.reward.format = "think_answer";
-  pay({"<think>a\nb</think>\n<answer>1</answer>", "<think>a</think> <answer>1</answer> more",
-       "<think>a<think></think><answer>1</answer>", "x<think>a</think><answer>1</answer>",
-       "<think></think><answer></answer>\n", "<think>a</think><answer>1</answer><answer>2</answer>", "\xff"});
+  score({"<think>a\nb</think>\n<answer>1</answer>", "<think>a</think> <answer>1</answer> more",
+         "<think>a<think></think><answer>1</answer>", "x<think>a</think><answer>1</answer>",
+         "<think></think><answer></answer>\n", "<think>a</think><answer>1</answer><answer>2</answer>", "\xff"});
   std::vector<float> scores;
-  for (const Response& o : paid_) scores.push_back(o.score);
+  for (const Response& o : scored_) scores.push_back(o.score);
   EXPECT_EQ(scores, (std::vector<float>{1, 0, 0, 0, 1, 0, 0}));
 }
 
@@ -80,43 +80,43 @@ TEST_F(RewardsTest, a_pattern_that_is_none_is_refused_and_one_that_never_ends_ma
   config_.reward.format = "(";
   EXPECT_THROW(Rewards(config_, graders_, *ranks_, nullptr), Error);
   config_.reward.format = "(x+x+)+y";
-  pay({std::string(5000, 'x')});
-  EXPECT_EQ(paid_[0].score, 0.0f);
+  score({std::string(5000, 'x')});
+  EXPECT_EQ(scored_[0].score, 0.0f);
 }
 
 TEST_F(RewardsTest, what_is_partly_right_is_paid_its_share_only_where_asked) {
   graders_.of["test"] = std::make_shared<SlowGrader>();
-  pay({"a", "b"});
-  EXPECT_EQ(paid_[1].score, 0.0f);
+  score({"a", "b"});
+  EXPECT_EQ(scored_[1].score, 0.0f);
   config_.reward.wrong = -1;
   config_.reward.partial = true;
-  pay({"a", "b"});
-  EXPECT_EQ(paid_[0].score, 1.0f);
-  EXPECT_EQ(paid_[1].score, -0.5f);
+  score({"a", "b"});
+  EXPECT_EQ(scored_[0].score, 1.0f);
+  EXPECT_EQ(scored_[1].score, -0.5f);
 }
 
 TEST_F(RewardsTest, a_grader_that_fails_has_given_no_wrong_answer) {
   graders_.of["test"] = std::make_shared<SlowGrader>();
-  EXPECT_THROW(pay({"a", "broken"}), Error);
+  EXPECT_THROW(score({"a", "broken"}), Error);
 }
 
-// What the responses of one prompt are paid, on each of several ranks.
+// The scores of the responses of one prompt, on each of several ranks.
 struct PaidOnRanks {
-  std::vector<std::vector<Response>> paid;
+  std::vector<std::vector<Response>> scored;
   std::vector<std::string> failed;
 };
-PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, const Graders& graders) {
+PaidOnRanks score_on_ranks(int64_t size, const std::vector<std::string>& texts, const Graders& graders) {
   const Problem problem{"p", "test", "", "question", "", {"a"}, {}};
   const TrainConfig config;
   PaidOnRanks all{std::vector<std::vector<Response>>(static_cast<size_t>(size)),
                   std::vector<std::string>(static_cast<size_t>(size))};
   testing::ThreadRanks::run(size, [&](const std::shared_ptr<Ranks>& ranks) {
     Rewards rewards(config, graders, *ranks, nullptr);
-    std::vector<Response>& paid = all.paid[static_cast<size_t>(ranks->rank())];
-    paid.resize(texts.size());
-    const PaidGroup group{problem, texts, paid};
+    std::vector<Response>& scored = all.scored[static_cast<size_t>(ranks->rank())];
+    scored.resize(texts.size());
+    const GroupToScore group{problem, texts, scored};
     try {
-      rewards.pay({&group, 1});
+      rewards.score({&group, 1});
     } catch (const AgreedError& error) {
       all.failed[static_cast<size_t>(ranks->rank())] = error.what();
     }
@@ -124,9 +124,9 @@ PaidOnRanks pay_on_ranks(int64_t size, const std::vector<std::string>& texts, co
   return all;
 }
 
-std::vector<std::tuple<VerdictKind, std::string, std::string, float>> verdicts_of(const std::vector<Response>& paid) {
+std::vector<std::tuple<VerdictKind, std::string, std::string, float>> verdicts_of(const std::vector<Response>& scored) {
   std::vector<std::tuple<VerdictKind, std::string, std::string, float>> all;
-  for (const Response& o : paid) all.emplace_back(o.verdict.kind, o.verdict.answer, o.verdict.reason, o.reward);
+  for (const Response& o : scored) all.emplace_back(o.verdict.kind, o.verdict.answer, o.verdict.reason, o.reward);
   return all;
 }
 
@@ -136,11 +136,11 @@ TEST(rewards_of_ranks, each_response_is_graded_once_and_all_ranks_have_every_ver
   for (const std::shared_ptr<const Grader>& grader :
        {std::shared_ptr<const Grader>(slow), std::shared_ptr<const Grader>(std::make_shared<SameTextGrader>())}) {
     const Graders graders{.standard = grader, .of = {}};
-    const auto expected = verdicts_of(pay_on_ranks(1, texts, graders).paid[0]);
+    const auto expected = verdicts_of(score_on_ranks(1, texts, graders).scored[0]);
     for (const int64_t size : {2, 3, 8}) {
       slow->asked = 0;
-      for (const std::vector<Response>& paid : pay_on_ranks(size, texts, graders).paid) {
-        EXPECT_EQ(verdicts_of(paid), expected) << size;
+      for (const std::vector<Response>& scored : score_on_ranks(size, texts, graders).scored) {
+        EXPECT_EQ(verdicts_of(scored), expected) << size;
       }
       EXPECT_EQ(slow->asked, grader == slow ? std::ssize(texts) : 0) << size;
     }
@@ -149,7 +149,7 @@ TEST(rewards_of_ranks, each_response_is_graded_once_and_all_ranks_have_every_ver
 
 TEST(rewards_of_ranks, a_grader_that_fails_on_one_ends_all_with_its_text) {
   const Graders graders{.standard = std::make_shared<SlowGrader>(), .of = {}};
-  const auto said = pay_on_ranks(3, {"a", "broken", "a"}, graders);
+  const auto said = score_on_ranks(3, {"a", "broken", "a"}, graders);
   EXPECT_EQ(said.failed, std::vector<std::string>(3, "rank 1: no verdict"));
 }
 

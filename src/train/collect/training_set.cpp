@@ -28,12 +28,13 @@ ProblemOptions problem_options(const TrainConfig& config, bool validation) {
 }
 
 TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form, bool validation,
-                          bool told) {
+                          bool with_rows) {
   const std::vector<std::string>& files = validation ? config.data.val_files : config.data.files;
   if (validation && files.empty()) return {};
-  told = told && config.reward.asks_rows();
+  with_rows = with_rows && config.reward.asks_rows();
   std::vector<std::string> rows;
-  std::vector<Problem> problems = read_problems(files, problem_options(config, validation), told ? &rows : nullptr);
+  std::vector<Problem> problems =
+      read_problems(files, problem_options(config, validation), with_rows ? &rows : nullptr);
   TrainingSet set;
   set.hash = hex(content_hash(problems));
   PreparedPrompts prompts = prepare_prompts(form, problems, tokenizer, config.data.max_prompt_length);
@@ -41,7 +42,7 @@ TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer,
   set.prompt = std::move(prompts.ids);
   for (int64_t index : prompts.problem) {
     set.problems.push_back(std::move(problems[index]));
-    if (told) set.row.push_back(std::move(rows[index]));
+    if (with_rows) set.row.push_back(std::move(rows[index]));
   }
   if (set.dropped > 0) {
     count_warning(Warning::prompt, set.dropped);

@@ -20,7 +20,7 @@ namespace ucas {
 struct TrainingSet {
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompt;  // ids, same order
-  std::vector<std::string> row;              // of the data, as JSON, same order; of a reward that is told them
+  std::vector<std::string> row;              // of the data, as JSON, same order; of a reward that receives them
   int64_t dropped = 0;                       // too long
   std::string hash = std::string(16, '0');   // of the data, for resume
   int64_t size() const { return static_cast<int64_t>(problems.size()); }
@@ -29,9 +29,9 @@ struct TrainingSet {
 
 // How the problem files of a run are read: data.files, or data.val_files.
 ProblemOptions problem_options(const TrainConfig& config, bool validation);
-// Of these; a warning counts the prompts that are too long. `told`: with their rows, where the reward is told them.
+// Of these; a warning counts the prompts that are too long. `with_rows`: with their rows, if the reward receives rows.
 TrainingSet load_problems(const TrainConfig& config, const Tokenizer& tokenizer, const Template& form, bool validation,
-                          bool told);
+                          bool with_rows);
 
 // What reward.extract was left to, once the prompts are known; what was decided is in the config from then on.
 // `asked_template`: data.template before it was chosen.

@@ -6,7 +6,7 @@ namespace ucas {
 
 void RunConfig::fields(Fields& f) {
   f.field("steps", steps, Range{0, 1e9}, "rollout steps to train; 0 = as many as train.epochs gives", Effect::size);
-  f.field("epochs", epochs, Range{1, 1e6}, "passes over the training problems where train.steps = 0", Effect::size);
+  f.field("epochs", epochs, Range{1, 1e6}, "epochs over the training problems where train.steps = 0", Effect::size);
   f.field("save_freq", save_freq, Range{0, 1e9}, "steps between checkpoints; 0 = one at the end", Effect::bookkeeping);
   f.field("keep", keep, Range{1, 1000}, "number of newest checkpoints to keep", Effect::bookkeeping);
   f.field("test_freq", test_freq, Range{0, 1e9}, "steps between greedy validations; 0 = off", Effect::procedure);

@@ -18,7 +18,7 @@ struct RunConfig {
   int64_t keep = 2;
   int64_t test_freq = 0;  // validation every n steps; 0 = off
   bool val_before_train = true;
-  int64_t val_n = 0;             // sampled responses to each validation problem, beside the greedy one
+  int64_t val_n = 0;             // sampled responses to each validation problem, and the greedy one
   std::string best_metric;       // a metric of validation; the checkpoint where it is highest is kept, too; "" = none
   int64_t stored_prompts = 2;    // per step, whose responses are kept for the report
   int64_t stored_responses = 4;  // kept of each

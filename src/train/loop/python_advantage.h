@@ -1,4 +1,4 @@
-// Advantages by a Python function (method.python) in the place of the method's: the leader's child is asked once a
+// Advantages by a Python function (method.python) in the place of the method's: the leader's child is called once a
 // step, one line with all that a method may read of the step, and answers with a number for each token
 // (python/ucas/advantage.py). Whatever goes wrong there is Error(ErrorKind::reward, exit 74), as of a reward from
 // outside.

@@ -25,7 +25,7 @@ struct Replayed {
 
 struct Replay {
   int64_t step = 0;
-  std::string weights;  // the directory that they came from
+  std::string weights;  // their directory
   std::vector<Replayed> responses;
 };
 

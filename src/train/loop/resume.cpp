@@ -32,7 +32,7 @@ void check_steps(const RunDirectory& run, const FoundCheckpoint& found, const Co
   const std::string problem = str("steps.jsonl lacks steps ", missing);  // known to every later resume as this text
   const std::vector<std::string> known = run.remarks();
   if (std::ranges::find(known, problem) != known.end()) return;
-  consent.ask(problem, str("the checkpoint to go on from is ", found.path, ": put the file back"));
+  consent.ask(problem, str("the checkpoint to resume from is ", found.path, ": put the file back"));
 }
 
 // Without a checkpoint a run starts over; but not where one must have been there, and not from another base.
@@ -54,7 +54,7 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
                 "put the checkpoints back, or start anew with another --out");
   } else if (last > 0) {
     warn(str(run.path(), ": stopped before its first checkpoint: the ", last, " steps in ", run.steps_file(),
-             " are removed and made again"));
+             " are removed and computed again"));
   }
 }
 
@@ -96,10 +96,10 @@ std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const 
     check_steps(run, *found, consent);
     if (!ranks.alone()) mine = str(found->step, " ", manifest_of(*found));
   });
-  const std::string told = ranks.from_leader("the checkpoint to go on from", mine);
+  const std::string leaders = ranks.from_leader("the checkpoint to resume from", mine);
   ranks.together("finding that checkpoint", [&] {
-    if (ranks.leads() || told.empty()) return;
-    const std::vector<std::string> word = split(told, ' ');
+    if (ranks.leads() || leaders.empty()) return;
+    const std::vector<std::string> word = split(leaders, ' ');
     const int64_t step = std::atoll(word.at(0).c_str());
     found = FoundCheckpoint{run.checkpoint(step), step};
     check_found_elsewhere(*found, word.at(1));

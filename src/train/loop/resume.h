@@ -1,4 +1,4 @@
-// Going on with a run: what may change, which checkpoint it goes on from, and what is put back. Called by
+// Resuming a run: what may change, from which checkpoint, and what is restored. Called by
 // train/loop/start alone; of several ranks all call.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr const char *kAllowChanges = "allow-changes", *kOverPlan = "allo
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
                                     const TrainConfig& before);
 
-// What keeps a resumed run from equalling an uninterrupted one is refused; under --allow-changes it is said, and kept
+// What keeps a resumed run from equalling an uninterrupted one is refused; under --allow-changes it is logged, and kept
 // in env.json, where every report shows it.
 struct Consent {
   const RunDirectory& run;
@@ -28,7 +28,7 @@ struct Consent {
   void ask(const std::string& problem, const std::string& remedy) const;
 };
 
-// Where rank 0 says that the run goes on: it alone reads every byte of every candidate and clears up. nullopt: the run
+// Where rank 0 resumes the run: it alone reads every byte of every candidate and clears up. nullopt: the run
 // starts over. `had_folder`: checkpoints/ was there.
 std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const TrainConfig& before, bool had_folder,
                                                  const Consent& consent, Ranks& ranks);

@@ -11,7 +11,7 @@
 #include "base/terminal/log.h"
 #include "plan/step_time.h"
 #include "rollout/policy.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 

@@ -1,5 +1,5 @@
-// What a run takes of the machine, decided once, before anything is loaded, and handed down: memory, the responses
-// decoded at once, where the optimizer's state lies, and what ranks share of it.
+// What a run takes of the machine, decided once, before anything is loaded, and passed on: memory, the responses
+// decoded at once, the optimizer's device, and what ranks shard of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,15 +25,15 @@ struct RunPlan {
   // the run before.
   EngineConfig slots;
   Shard shard = Shard::moments;
-  bool offload = false;  // masters and moments lie on the host. `auto` is a matter of GPUs
+  bool offload = false;  // masters and moments are on the host. `auto` is a matter of GPUs
 };
 
-// `resumed`: the run that goes on; null: a fresh one at `out`. Error(ErrorKind::limit) where memory or disk cannot do,
-// unless `allow_over_plan`.
+// `resumed`: the run that is resumed; null: a fresh one at `out`. Error(ErrorKind::limit) where memory or disk cannot
+// do, unless `allow_over_plan`.
 RunPlan plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow_over_plan,
                  const Ranks& ranks);
 
-// What is said where a GPU has no memory left: `text`, LibTorch's, the phase, and the nearest setting that takes a
+// The error where a GPU has no memory left: `text`, LibTorch's, the phase, and the nearest setting that takes a
 // tenth less than was planned.
 std::string out_of_memory_words(const RunPlan& plan, const TrainConfig& config, const std::string& text);
 

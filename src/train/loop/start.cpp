@@ -100,7 +100,7 @@ Training load(TrainConfig config, const RunPlan& plan, const std::string& weight
   return t;
 }
 
-// What works beside the policy: other ranks, and programs of the user.
+// What runs next to the policy: other ranks, and programs of the user.
 void join_others(Training& t) {
   if (t.ranks->leads()) t.external = start_scorer(t.config);
   if (!t.config.method_python.empty()) {

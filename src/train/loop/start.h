@@ -1,4 +1,4 @@
-// Everything a run is made of, and how one starts or goes on.
+// Everything a run is made of, and how one starts or resumes.
 // Owned by the caller; train/loop/trainer borrows it and moves its state.
 #pragma once
 
@@ -47,8 +47,8 @@ struct Training {
 // was planned: Error(ErrorKind::limit) where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
 Training open_training(TrainConfig config, const std::string& out, const std::string& command,
                        bool allow_over_plan = false, std::shared_ptr<Ranks> ranks = alone());
-// Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
-// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json;
+// Resumes the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads, ...);
+// "allow-changes" resumes if something else has changed or is missing, warns and records it in env.json;
 // "allow-over-plan" is open_training's.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
                          std::shared_ptr<Ranks> ranks = alone());

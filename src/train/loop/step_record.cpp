@@ -208,7 +208,7 @@ void StepRecord::store(const Collected& made, const Advantages& computed, Unstor
     count_warning(Warning::unstored_step);
     const std::string what = str("step ", step, ": its responses are not stored: ", failure.what());
     if (++unstored.in_a_row >= kMostInARow) {
-      throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),
+      throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and resume with --resume)"),
                   kIoFailure);
     }
     warn(what);

@@ -28,7 +28,7 @@ class StepRecord {
  public:
   // Where the policy computes: what it did, held against the machine's limits. Only sampling is bound by memory.
   struct MachineShare {
-    const Metric *operations, *bandwidth;  // null: not told
+    const Metric *operations, *bandwidth;  // null: unknown
   };
   // The seconds of its life are a metric, and what the policy did in them others.
   class Clock {
@@ -57,7 +57,7 @@ class StepRecord {
   StepMetrics metrics;
   TokenUpdates updates;  // [N] each of a step that is kept whole, else empty
 
-  // `phase` is what the observer is told that the trainer is at now.
+  // `phase`: the trainer's phase for the observer.
   [[nodiscard]] Clock time(const Metric& seconds, const char* phase = nullptr, const MachineShare& share = {});
   bool keeps_tokens() const;  // all that methods read of this step is stored
 
@@ -65,7 +65,8 @@ class StepRecord {
   void computed(const Batch& batch, const Advantages& computed);
   // `objective` as it was of this step; the norm is a mean over the updates.
   void updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm, double lr);
-  // These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
+  // These files serve the report: one that cannot be written is no reason to lose the run, unless it happens again and
+  // again.
   void store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const;
   // The row and the observer; with what the step took, unless it is the validation before the first one.
   void write();

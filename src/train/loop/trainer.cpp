@@ -24,8 +24,8 @@ namespace ucas {
 
 namespace {
 
-// Passes a training on to its observer, and tells the watchdog (base/process/activity) which phase of which step it is
-// in. Threads: one caller, and the watchdog's own.
+// Passes a training on to its observer, and the phase of the step to the watchdog (base/process/activity). Threads: one
+// caller, and the watchdog's own.
 class WatchedTraining final : public TrainObserver {
  public:
   WatchedTraining(TrainObserver& observer, const RunConfig& config) : observer_(observer), dog_(config.watchdog) {}
@@ -63,8 +63,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
     count_warning(Warning::rescored_step);
-    warn(str("step ", t.state.step,
-             ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
+    warn(str("step ", t.state.step, ": sampler and trainer log-probs differ in some tokens; using the trainer's"));
   }
   if (checked <= 0) {
     compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
@@ -220,7 +219,7 @@ Collected Trainer::collect(StepRecord& record) {
   Collected made = collector_.collect(record.context.step, cursor);
   if (made.stopped) return made;
   if (made.out_of_prompts) {
-    log(str("the passes over the problems ended with ", made.stats.groups_kept, " of data.train_batch_size = ",
+    log(str("the last epoch ended with ", made.stats.groups_kept, " of data.train_batch_size = ",
             t_.config.data.train_batch_size, " prompts kept; they are dropped (data.train_short = false)"));
     return made;
   }
@@ -264,7 +263,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
       norms += result.grad_norm;
       t_.state.skipped.note(result.applied, str("step ", t_.state.step), "the gradient",
                             str("lower optimizer.lr or look at the data (problems ", id(mini.first), " .. ",
-                                id(mini.last), ", seed ", c.seed, "); the last checkpoint stands"));
+                                id(mini.last), ", seed ", c.seed, "); the last checkpoint remains"));
     }
   }
   t_.optimizer->drop_gradients();
@@ -305,7 +304,7 @@ void Trainer::save(bool needed) {
   });
 }
 
-// A step that servers fail leaves the run saved as it was before: the same command goes on there.
+// A step that servers fail leaves the run saved as it was before: the same command resumes it.
 Trainer::Outcome Trainer::saved_step() {
   const int64_t before = t_.state.step;
   try {
@@ -322,7 +321,7 @@ void Trainer::save_failed_step(const Error& failure) {
   observer_->end();
   throw Error(
       failure.kind(),
-      str(failure.what(), "; saved after step ", t_.state.step, ", go on with: ucas train --resume ", t_.run.path()),
+      str(failure.what(), "; saved after step ", t_.state.step, ", resume with: ucas train --resume ", t_.run.path()),
       failure.exit_code());
 }
 
@@ -359,7 +358,7 @@ int Trainer::run(TrainObserver& outside) {
       save(true);
       observer.end();
       say_end();
-      log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
+      log(str("stopped after step ", t_.state.step, ", saved; resume with: ucas train --resume ", t_.run.path()));
       return kInterrupted;
     }
     const bool due = c.save_freq > 0 && t_.state.step % c.save_freq == 0;
@@ -373,7 +372,7 @@ int Trainer::run(TrainObserver& outside) {
   return kDone;
 }
 
-// What a run that ends says of itself, also one that was told to stop.
+// What a run logs at its end, also an interrupted one.
 void Trainer::say_end() const {
   say_best(t_);
   const at::Device device = t_.plan.device;

@@ -18,7 +18,7 @@ namespace ucas {
 class Trainer {
  public:
   explicit Trainer(Training& training);
-  // Runs to the end, or until told to stop. Returns kDone or kInterrupted (saved, resumable).
+  // Runs to the end, or until interrupted. Returns kDone or kInterrupted (saved, resumable).
   int run(TrainObserver& observer);
 
  private:

@@ -163,8 +163,8 @@ TEST(trainer, an_observer_hears_of_each_phase_in_order) {
   Training t = open_training(tiny.config("train.steps = 2"), tiny.out(), "test");
   RecordingObserver observer;
   Trainer(t).run(observer);
-  EXPECT_EQ(observer.told, (std::vector<std::string>{"begin", "generating", "scoring", "updating", "step 1",
-                                                     "generating", "scoring", "updating", "step 2", "saving", "end"}));
+  EXPECT_EQ(observer.calls, (std::vector<std::string>{"begin", "generating", "scoring", "updating", "step 1",
+                                                      "generating", "scoring", "updating", "step 2", "saving", "end"}));
 }
 
 // In every phase of a step: how many of the policy's parameters have a gradient.
@@ -174,9 +174,9 @@ class GradientObserver final : public TrainObserver {
   void phase(const std::string& what, const std::string&) override {
     int64_t count = 0;
     for (const NamedTensor& p : model_.trainable()) count += p.tensor.grad().defined() ? 1 : 0;
-    told.push_back(str(what, " ", count));
+    calls.push_back(str(what, " ", count));
   }
-  std::vector<std::string> told;
+  std::vector<std::string> calls;
 
  private:
   Model& model_;
@@ -187,8 +187,8 @@ TEST(trainer, gradients_are_there_in_updates_alone) {
   Training t = open_training(tiny.config("train.steps = 2"), tiny.out(), "test");
   GradientObserver observer(*t.policy.model);
   Trainer(t).run(observer);
-  EXPECT_EQ(observer.told, (std::vector<std::string>{"generating 0", "scoring 0", "updating 0", "generating 0",
-                                                     "scoring 0", "updating 0", "saving 0"}));
+  EXPECT_EQ(observer.calls, (std::vector<std::string>{"generating 0", "scoring 0", "updating 0", "generating 0",
+                                                      "scoring 0", "updating 0", "saving 0"}));
 }
 
 TEST(trainer, masked_responses_and_a_cut_batch_change_no_count_of_what_was_generated) {

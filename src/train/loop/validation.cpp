@@ -31,7 +31,7 @@ std::vector<Verdict> verdicts_of_reward(const Training& t, std::span<const Respo
     std::vector<Response> response = {};
   };
   std::vector<Judged> judged(responses.size());
-  std::vector<PaidGroup> groups;
+  std::vector<GroupToScore> groups;
   for (size_t i = 0; i < judged.size(); ++i) {
     Judged& one = judged[i];
     for (const auto* outputs : {&responses[i].greedy, &responses[i].samples}) {
@@ -46,7 +46,7 @@ std::vector<Verdict> verdicts_of_reward(const Training& t, std::span<const Respo
     groups.push_back({t.validation.problems[i], one.text, one.response, one.ids, t.validation.row_of(i)});
   }
   const std::shared_ptr<Ranks> here = alone();
-  Rewards(t.config, t.graders, *here, t.external.get()).pay(groups);
+  Rewards(t.config, t.graders, *here, t.external.get()).score(groups);
   std::map<std::pair<std::string, int64_t>, std::pair<double, int64_t>> sums;  // by source and number of samples
   std::vector<Verdict> verdicts;
   for (size_t i = 0; i < judged.size(); ++i) {

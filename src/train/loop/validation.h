@@ -11,7 +11,7 @@ namespace ucas {
 // Whether the step that has just been made is followed by one.
 bool validates(const Training& training, bool finished);
 // Its figures by source: val-core/SOURCE/acc/mean@1, reward/mean@1 and val-aux/SOURCE/... of the record. Of several
-// ranks all sample, and rank 0 grades and counts: programs that are near a limit of time may not be judged twice.
+// ranks all sample, and rank 0 alone grades and counts: programs near a limit of time might get two verdicts.
 void validate(const Training& training, StepRecord& record);
 
 // What train.best_metric says of a validated step: the mean of the numbers that its name matches.

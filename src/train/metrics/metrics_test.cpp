@@ -32,7 +32,7 @@ TEST(step_metrics, of_tokens_are_of_those_that_are_trained) {
   EXPECT_EQ(m.get(metric::self_certainty.max), 12);
   EXPECT_NEAR(m.get(metric::policy_kl_uniform_p), 11 - std::log(20.0), 1e-12);
   EXPECT_NEAR(m.get(metric::policy_kl_p_uniform), std::log(20.0) - 1.5, 1e-12);
-  // What was sampled is told of all: a policy that writes on and on is seen by its lengths.
+  // What was sampled is counted of all: a policy that writes on and on is seen by its lengths.
   EXPECT_EQ(m.get(metric::critic_rewards.mean), 0.5);
   EXPECT_EQ(m.get(metric::response_length_clip_ratio), 1);
 }

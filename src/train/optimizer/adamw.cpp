@@ -37,7 +37,7 @@ Coefficients coefficients_of(const ParameterUpdate& u) {
 }
 
 // p <- p keep; m <- m + (g - m)(1 - b1); v <- b2 v + (1 - b2) g^2; p <- p - step_size m / (sqrt v / root + eps).
-// IEEE operations only, element by element: the same bits however the loop is cut or vectorised. Zeroes the gradient.
+// IEEE operations only, element by element: bit-identical however the loop is cut or vectorised. Zeroes the gradient.
 // False if any result is not finite, or a second moment is negative.
 bool update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
                      const Coefficients& c) {
@@ -45,18 +45,18 @@ bool update_elements(float* __restrict p, float* __restrict g, float* __restrict
   // An exponent of all ones overflows into the sign's place. A mean that is not finite, and a square below 0, show in
   // the parameter; an infinite square does not.
   constexpr uint32_t kMagnitude = 0x7fffffff, kLowestExponent = 0x00800000, kSign = 0x80000000;
-  uint32_t spoilt = 0;
-#pragma omp simd reduction(| : spoilt)
+  uint32_t nonfinite = 0;
+#pragma omp simd reduction(| : nonfinite)
   for (int64_t i = 0; i < n; ++i) {
     float gradient = g[i] * k.clip;
     m[i] = k.beta1 * m[i] + (1 - k.beta1) * gradient;
     v[i] = k.beta2 * v[i] + (1 - k.beta2) * gradient * gradient;
     p[i] = p[i] * k.keep - k.step_size * (m[i] / (std::sqrt(v[i]) / k.root_correction + k.eps));
     g[i] = 0;
-    spoilt |= ((std::bit_cast<uint32_t>(p[i]) & kMagnitude) + kLowestExponent) |
-              ((std::bit_cast<uint32_t>(v[i]) & kMagnitude) + kLowestExponent);
+    nonfinite |= ((std::bit_cast<uint32_t>(p[i]) & kMagnitude) + kLowestExponent) |
+                 ((std::bit_cast<uint32_t>(v[i]) & kMagnitude) + kLowestExponent);
   }
-  return (spoilt & kSign) == 0;
+  return (nonfinite & kSign) == 0;
 }
 
 // Reads, updates and writes back moments that are not f32, a block at a time, so that they stay in the cache.
@@ -117,7 +117,7 @@ bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& u) {
                                          .g = gradient.mutable_data_ptr<float>(),
                                          .m = slot.mean.values.mutable_data_ptr<float>(),
                                          .v = slot.square.values.mutable_data_ptr<float>(),
-                                         .spoilt = u.spoilt});
+                                         .nonfinite = u.nonfinite});
   return true;
 }
 

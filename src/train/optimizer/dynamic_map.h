@@ -1,17 +1,15 @@
 // Eight bits for numbers of very different size: the dynamic map of Dettmers et al. 2022 ("8-bit Optimizers via
 // Block-wise Quantization", 2.2). Levels are 0 and, in each decade from 1e-7..1e-6 up to 0.1..1, evenly spread ones,
-// twice as many as in the decade below. A value is divided by the scale of its block (256 neighbours) first, which
-// takes the largest of them to the last level. LibTorch-free.
+// two times as many as in the decade below. A value is divided by the scale of its block (256 consecutive values)
+// first, which maps the largest of them to the last level. LibTorch-free.
 //
-//   mean of gradients  1, 2 .. 64 levels a decade: 127 above 0, with a sign; int8 codes -127..127, rounded to the
-//   nearest mean of squares    2, 4 .. 128 levels a decade: 254 above 0;      uint8 codes 0..254, rounded up or down by
-//   chance
+//   mean of gradients: 1, 2 .. 64 levels a decade, 127 above 0, with a sign; int8 codes -127..127, rounded to nearest
+//   mean of squares: 2, 4 .. 128 levels a decade, 254 above 0; uint8 codes 0..254, rounded stochastically
 //
 // Three differences from bitsandbytes: the largest value of a block is exact, whatever its sign (there 1.0 has a code
 // of its own, and -1.0 none); a square that is not 0 never becomes 0, for m / (sqrt 0 + eps) would be a huge step (Li
-// et al. 2023, "Memory Efficient Optimizers with 4-bit States"); and squares are rounded by chance, without bias,
-// because beta2 = 0.999 moves them by less than half the distance of two levels, which rounding to the nearest would
-// undo.
+// et al. 2023, "Memory Efficient Optimizers with 4-bit States"); and squares are rounded stochastically, without bias,
+// because beta2 = 0.999 moves them by less than half the distance of two levels, which rounding to nearest would undo.
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@ struct HostState::Part {
   }
 };
 
-// Of a device that copies beside its work: what was fetched waits for nothing else, what is put back for its update.
+// Of a device that copies in the background: a fetch waits for no other work, a write-back for its update.
 struct HostState::Streams {
   explicit Streams(at::Device device)
       : device(device),
@@ -86,8 +86,8 @@ void HostState::fetch(const Part& part, size_t buffer, bool again) {
   if (streams_ && again) streams_->put[buffer].block(streams_->in);  // what was in it is back
   for (size_t kind = 0; kind < kKinds; ++kind)
     here[kind] = host[kind].defined() ? room_for(buffer, kind, host[kind]) : at::Tensor();
-  std::optional<c10::StreamGuard> beside;
-  if (streams_) beside.emplace(streams_->in);
+  std::optional<c10::StreamGuard> background;
+  if (streams_) background.emplace(streams_->in);
   for (size_t kind = 0; kind < kKinds; ++kind)
     if (host[kind].defined()) here[kind].copy_(host[kind], /*non_blocking=*/true);
   if (streams_) streams_->fetched[buffer].record(streams_->in);
@@ -116,11 +116,11 @@ void HostState::put(const Part& part, size_t buffer) {
     const Bf16Copy& copy = part.parameter->copy;
     part.of(copy.compute).copy_(copy.scale == 1 ? here[0] : here[0] * copy.scale);
   }
-  std::optional<c10::StreamGuard> beside;
+  std::optional<c10::StreamGuard> background;
   if (streams_) {
     streams_->updated[buffer].record(streams_->work());
     streams_->updated[buffer].block(streams_->out);
-    beside.emplace(streams_->out);
+    background.emplace(streams_->out);
   }
   for (size_t kind = 0; kind < kKinds; ++kind) {
     at::Tensor to = host[kind];

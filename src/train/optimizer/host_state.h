@@ -1,8 +1,8 @@
-// Moments of an optimizer, and in bf16 its master weights, that lie in the memory of the host and pass through the
-// device in an update: part i + 1 is fetched, part i is updated, part i - 1 is put back, in three buffers and on
-// streams of their own. What updates a part is the rule that would update it on the device, on the same numbers and
-// with the same chances of rounding: the same bits. On the CPU, which is its own host, buffers are copies and all
-// happens in turn. Parts are slices of so many elements, of AdamW, and whole matrices, of Muon. Owned by Optimizer.
+// Moments of an optimizer, and in bf16 its master weights, kept in host memory and streamed through the device in an
+// update: part i + 1 is fetched, part i is updated, part i - 1 is written back, in three buffers and on streams of
+// their own. A part is updated by the rule that would update it on the device, on the same numbers and with the same
+// stochastic rounding: bit-identical. On the CPU, which is its own host, buffers are copies and all happens in turn.
+// Parts are slices of so many elements, of AdamW, and whole matrices, of Muon. Owned by Optimizer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,15 +22,15 @@ constexpr int64_t kOffloadSlice = kMomentSlice;  // elements: 48 MiB a buffer wi
 
 class HostState {
  public:
-  // Buffers lie on `device`, for parts of `slice` elements, a multiple of kQuantBlock.
+  // Buffers on `device`, for parts of `slice` elements, a multiple of kQuantBlock.
   HostState(at::Device device, int64_t slice);
   ~HostState();
   HostState(const HostState&) = delete;
   HostState& operator=(const HostState&) = delete;
 
   // Calls `update` for each part of these parameters, in order, as a parameter on the device with gradient and moments.
-  // The bf16 copies of masters that lie on the host follow. All has been put back when it returns; where `update`
-  // throws, what was under way may be lost.
+  // bf16 copies of masters on the host are updated, too. All parts are written back when it returns; where `update`
+  // throws, active parts may be lost.
   void run(std::span<const ParameterState* const> parameters,
            const std::function<void(const ParameterState& part)>& update);
 

@@ -1,4 +1,4 @@
-// Offloaded state against state beside the parameters: the same bits, whatever the parts.
+// Offloaded state against state next to the parameters: bit-identical, whatever the parts.
 #include "train/optimizer/host_state.h"
 
 #include <ATen/TensorOperators.h>
@@ -61,7 +61,7 @@ std::string difference_of_state(Model& a, Optimizer& of_a, Model& b, Optimizer& 
 void expect_same_updates(const ModelOptions& options, const OptimizerConfig& config, Optimizer::Path path,
                          at::Device device) {
   const auto plain = model_to_offload(options, device), away = model_to_offload(options, device);
-  Optimizer beside(plain->trainable(), config, path);
+  Optimizer resident(plain->trainable(), config, path);
   Optimizer on_host(away->trainable(), config, path,
                     {.on_host = true, .copies = away->bf16_copies(), .slice = kSmallSlice});
   const std::string name = str(device.str(), " ", word_of(options.dtype), options.lora.on() ? " adapter " : " ",
@@ -69,10 +69,10 @@ void expect_same_updates(const ModelOptions& options, const OptimizerConfig& con
   for (int64_t step = 0; step < 4; ++step) {
     set_gradients_of(*plain, step);
     set_gradients_of(*away, step);
-    EXPECT_EQ(beside.step(0.01).grad_norm, on_host.step(0.01).grad_norm);
+    EXPECT_EQ(resident.step(0.01).grad_norm, on_host.step(0.01).grad_norm);
     plain->refresh();
     away->refresh();
-    ASSERT_EQ(difference_of_state(*plain, beside, *away, on_host), "") << name << ", step " << step;
+    ASSERT_EQ(difference_of_state(*plain, resident, *away, on_host), "") << name << ", step " << step;
   }
   for (const NamedTensor& p : away->trainable()) EXPECT_EQ(p.tensor.grad().abs().sum().item<double>(), 0) << name;
 }

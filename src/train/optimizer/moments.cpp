@@ -34,13 +34,13 @@ int64_t blocks_of(int64_t elements) { return (elements + kQuantBlock - 1) / kQua
 // False if any of them is not finite.
 bool write_bf16(uint16_t* __restrict to, int64_t first, int64_t n, const float* __restrict part, const Noise& noise) {
   const Noise chance = noise;
-  uint32_t spoilt = 0;
-#pragma omp simd reduction(| : spoilt)
+  uint32_t nonfinite = 0;
+#pragma omp simd reduction(| : nonfinite)
   for (int64_t i = 0; i < n; ++i) {
     to[i] = bf16_by_chance(part[i], chance.bits(first + i));
-    spoilt |= (to[i] & 0x7f80u) == 0x7f80u ? 1 : 0;
+    nonfinite |= (to[i] & 0x7f80u) == 0x7f80u ? 1 : 0;
   }
-  return spoilt == 0;
+  return nonfinite == 0;
 }
 
 void read_bf16(const uint16_t* __restrict from, int64_t n, float* __restrict part) {

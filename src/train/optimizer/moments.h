@@ -1,10 +1,10 @@
 // Running means of a parameter's gradient, or of its squares, between two updates: in f32, in bf16 (2 bytes an element)
 // or in blocks of 8-bit codes (1 byte and 1/64, train/optimizer/dynamic_map.h). Arithmetic is in f32: an update reads a
-// moment, changes it and writes it back. Writing bf16 rounds up or down by chance, so that the mean of many roundings
-// is the value itself: with beta2 = 0.999 a step changes the mean of squares by less than half the distance of two
-// bf16, and rounding to the nearest would hold it where it is. The chance is a function of (parameter, update,
-// element), without state: the same bits whatever the threads or the order, and after a resume. Threads: read_part and
-// write_part: any, on different parts that begin at multiples of kQuantBlock.
+// moment, changes it and writes it back. bf16 is rounded stochastically, so that the mean of many roundings is the
+// value: with beta2 = 0.999 a step changes the mean of squares by less than half the distance of two bf16, and rounding
+// to nearest would leave it unchanged. The rounding is a function of (parameter, update, element), without state:
+// bit-identical for any threads and order, and after a resume. Threads: read_part and write_part: any, on different
+// parts that begin at multiples of kQuantBlock.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +23,7 @@ static_assert(kMomentChunk % kQuantBlock == 0 && kMomentSlice % kQuantBlock == 0
 
 struct Moment {
   at::Tensor values;  // shape of the parameter; f32, bf16 or codes: int8 with a sign, uint8 of squares
-  at::Tensor scales;  // [ceil(elements / kQuantBlock)] f32 beside codes, else undefined
+  at::Tensor scales;  // [ceil(elements / kQuantBlock)] f32 with codes, else undefined
   bool square = false;
 
   bool defined() const { return values.defined(); }
@@ -56,8 +56,8 @@ inline uint16_t bf16_by_chance(float value, uint32_t chance) {
   return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (chance & 0xffff)) >> 16);
 }
 
-// On the CPU: elements first .. first + n - 1 to and from `part`. write_part is false where a value cannot be kept as a
-// finite number; what was there may be spoilt then.
+// On the CPU: elements first .. first + n - 1 to and from `part`. write_part returns false if a value is not finite;
+// the moment's values are then unspecified.
 void read_part(const Moment& moment, int64_t first, int64_t n, float* part);
 bool write_part(const Moment& moment, int64_t first, int64_t n, const float* part, const Noise& noise);
 

@@ -117,9 +117,9 @@ TEST(muon, matrices_of_one_storage_are_updated_apart) {
   const auto update = [&](const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& gradients) {
     std::vector<NamedTensor> named;
     for (size_t i = 0; i < parts.size(); ++i) {
-      at::Tensor leaf = parts[i].detach().set_requires_grad(true);
-      leaf.mutable_grad() = gradients[i].clone();  // which the step zeroes
-      named.push_back({"model.layers.0." + std::to_string(i), leaf});
+      at::Tensor parameter = parts[i].detach().set_requires_grad(true);
+      parameter.mutable_grad() = gradients[i].clone();  // which the step zeroes
+      named.push_back({"model.layers.0." + std::to_string(i), parameter});
     }
     Optimizer(named, muon_config()).step(0.1);
   };

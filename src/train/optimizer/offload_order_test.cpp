@@ -192,7 +192,7 @@ struct Model {
     for (const ParameterState& p : parameters) list.push_back(&p);
     HostState(parameters[0].parameter.device(), 2 * kQuantBlock).run(list, change);
   }
-  // Beside what it changes, each update writes into memory of its own.
+  // Besides what it changes, each update writes into memory of its own.
   static void change(const ParameterState& part) {
     const at::Tensor own = at::empty({256}, part.parameter.options());
     const auto all = [&] {

@@ -34,7 +34,7 @@ constexpr size_t kTrimmedFrom = size_t{64} << 20;
   throw Error(ErrorKind::numeric,
               str("update ", update, " (learning rate ", lr, ") left ", name,
                   " or its moments with values that are not finite; lower the learning rate, or look at the data. "
-                  "Nothing of it is saved: the last checkpoint stands"),
+                  "Nothing of it is saved: the last checkpoint remains"),
               kNumeric);
 }
 
@@ -136,7 +136,7 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
   rule_ = on_cpu ? &kOnCpu : on_gpu ? &kOnGpu : &kByAten;
   if (on_gpu && !slots_.empty()) {
     const at::TensorOptions options = slots_.front().parameter.options();
-    spoilt_ = at::zeros({static_cast<int64_t>(slots_.size())}, options.dtype(at::kInt).requires_grad(false));
+    nonfinite_ = at::zeros({static_cast<int64_t>(slots_.size())}, options.dtype(at::kInt).requires_grad(false));
   }
 }
 
@@ -193,7 +193,7 @@ void Optimizer::broadcast_weights() const {
   std::vector<std::vector<at::Tensor>> owned(static_cast<size_t>(ranks_->size()));
   for (const ParameterState& slot : slots_)
     if (!slot.narrow) owned[static_cast<size_t>(slot.owner)].push_back(slot.parameter);
-  ranks_->broadcast("handing out parameters", owned);
+  ranks_->broadcast("broadcasting parameters", owned);
   if (masters_) masters_->broadcast_weights();
 }
 
@@ -263,8 +263,8 @@ StepResult Optimizer::step(double lr) {
   const auto update = [&](const ParameterState& slot) {
     double decay = slot.decays ? config_.weight_decay : 0;
     const auto rule = slot.by_muon ? muon : rule_->adamw;
-    int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
-    if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
+    int32_t* nonfinite = nonfinite_.defined() ? nonfinite_.data_ptr<int32_t>() + slot.index : nullptr;
+    if (!rule(slot, {config_, steps_, lr, clip, decay, nonfinite})) refuse_result(slot.name, steps_, lr);
   };
   if (host_) {
     host_->run(changed, update);
@@ -272,10 +272,10 @@ StepResult Optimizer::step(double lr) {
     for (const ParameterState* slot : changed) update(*slot);
   }
   broadcast_weights();
-  if (!spoilt_.defined()) return result;
-  const at::Tensor spoilt = spoilt_.cpu();  // all of them at once: the host waits once
+  if (!nonfinite_.defined()) return result;
+  const at::Tensor nonfinite = nonfinite_.cpu();  // all of them at once: the host waits once
   for (const ParameterState& slot : slots_) {
-    if (spoilt.const_data_ptr<int32_t>()[slot.index] != 0) refuse_result(slot.name, steps_, lr);
+    if (nonfinite.const_data_ptr<int32_t>()[slot.index] != 0) refuse_result(slot.name, steps_, lr);
   }
   return result;
 }

@@ -20,7 +20,7 @@
 
 namespace ucas {
 
-// Where an optimizer keeps what is its own: of all parameters, or of a rank's share of them (owners_of()); beside the
+// Where an optimizer keeps its state: of all parameters, or of a rank's shard of them (owners_of()); with the
 // parameters, or on the host (train/optimizer/host_state.h).
 struct Placement {
   int64_t rank = 0, ranks = 1;
@@ -75,8 +75,8 @@ class Optimizer {
   const OptimizerConfig& config() const { return config_; }
 
   // For checkpoints, sharing storage: of every parameter whose moments are kept here "exp_avg/NAME" and
-  // "exp_avg_sq/NAME" (AdamW) or "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" beside it
-  // where it is int8 or uint8.
+  // "exp_avg_sq/NAME" (AdamW) or "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" if it is
+  // int8 or uint8.
   std::vector<NamedTensor> state() const;
   // After copying into state()'s tensors.
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -99,8 +99,8 @@ class Optimizer {
   std::optional<ShardedMasters> masters_;  // where there are copies
   std::unique_ptr<HostState> host_;        // offloaded
   std::vector<ParameterState> slots_;
-  const Rule* rule_;   // chosen once, by where the parameters lie
-  at::Tensor spoilt_;  // [slots] int32 on a GPU
+  const Rule* rule_;      // chosen once, by the parameters' device
+  at::Tensor nonfinite_;  // [slots] int32 on a GPU
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

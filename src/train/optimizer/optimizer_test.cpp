@@ -238,12 +238,12 @@ class OptimizedModel {
                     {"model.layers.0.x", at::empty({80, 72}).set_requires_grad(true)}},
         rng_(7, 0),
         optimizer_(parameters_, {.kind = variant.kind, .moments = variant.moments}, path) {
-    for (NamedTensor& p : parameters_) draw(p.tensor.mutable_data_ptr<float>(), p.tensor.numel(), 1);
+    for (NamedTensor& p : parameters_) randomize(p.tensor.mutable_data_ptr<float>(), p.tensor.numel(), 1);
   }
   double step() {
     for (NamedTensor& p : parameters_) {
       p.tensor.mutable_grad() = at::empty(p.tensor.sizes());
-      draw(p.tensor.mutable_grad().mutable_data_ptr<float>(), p.tensor.numel(), 1e-2);
+      randomize(p.tensor.mutable_grad().mutable_data_ptr<float>(), p.tensor.numel(), 1e-2);
     }
     return optimizer_.step(0.01).grad_norm;
   }
@@ -272,7 +272,7 @@ class OptimizedModel {
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
 
  private:
-  void draw(float* out, int64_t n, double size) {
+  void randomize(float* out, int64_t n, double size) {
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(size * rng_.normal());
   }
 

@@ -1,4 +1,4 @@
-// Optimizer updates left out because a gradient was not finite: counted and said, and after three in a row an error.
+// Optimizer updates left out because a gradient was not finite: counted and logged, and after three in a row an error.
 // Part of every checkpoint, so that an interrupted run counts on. Owned by the code that updates.
 #pragma once
 

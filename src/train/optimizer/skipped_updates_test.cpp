@@ -11,18 +11,18 @@ namespace ucas {
 namespace {
 
 // What was logged while it lived.
-struct Heard {
+struct Logged {
   std::vector<std::string> said;
   LogSink before = set_log_sink([this](LogLevel, const std::string& message) { said.push_back(message); });
-  ~Heard() { set_log_sink(before); }
+  ~Logged() { set_log_sink(before); }
 };
 
 TEST(skipped_updates, the_third_in_a_row_is_an_error_that_says_what_to_do) {
-  Heard heard;
+  Logged logged;
   SkippedUpdates skipped;
   skipped.note(false, "step 4", "the critic's gradient", "do this");
   skipped.note(false, "step 5", "the critic's gradient", "do this");
-  EXPECT_EQ(heard.said.back(), "step 5: the critic's gradient is not finite; update skipped (2 so far)");
+  EXPECT_EQ(logged.said.back(), "step 5: the critic's gradient is not finite; update skipped (2 so far)");
   try {
     skipped.note(false, "step 6", "the critic's gradient", "do this");
     FAIL() << "went on";
@@ -34,7 +34,7 @@ TEST(skipped_updates, the_third_in_a_row_is_an_error_that_says_what_to_do) {
 }
 
 TEST(skipped_updates, one_that_is_applied_ends_the_row_but_not_the_count) {
-  Heard heard;
+  Logged logged;
   SkippedUpdates skipped;
   for (int i = 0; i < 5; ++i) {
     skipped.note(false, "step 1", "it", "");
@@ -43,11 +43,11 @@ TEST(skipped_updates, one_that_is_applied_ends_the_row_but_not_the_count) {
   }
   EXPECT_EQ(skipped.total, 10);
   EXPECT_EQ(skipped.in_a_row, 0);
-  EXPECT_EQ(heard.said.size(), 10u);
+  EXPECT_EQ(logged.said.size(), 10u);
 }
 
 TEST(skipped_updates, an_interrupted_run_counts_on) {
-  Heard heard;
+  Logged logged;
   SkippedUpdates before, after;
   before.note(false, "step 1", "it", "");
   before.note(false, "step 1", "it", "");

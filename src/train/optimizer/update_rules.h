@@ -1,4 +1,4 @@
-// How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations beside it. Master
+// How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations. Master
 // weights are f32, arithmetic is f32; moments are kept as train/optimizer/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
 //   adamw (GPU)   the same by an own kernel, in one pass, where moments are f32
@@ -22,7 +22,7 @@ struct ParameterState {  // one parameter and all that is kept for it
   at::Tensor parameter;  // shared with the model
   Moment mean, square;   // Muon has no square; neither where another rank keeps them
   at::Tensor
-      host_master;    // its f32 values where they lie on the host (train/optimizer/host_state.h); `parameter` has none
+      host_master;    // its f32 values if they are on the host (train/optimizer/host_state.h); `parameter` has none
   Bf16Copy copy;      // of `parameter`, which then follows these
   int64_t first = 0;  // of a part: the number of its first element in the whole parameter
   bool by_muon = false;
@@ -34,14 +34,14 @@ struct ParameterState {  // one parameter and all that is kept for it
 
 struct ParameterUpdate {
   const OptimizerConfig& config;
-  int64_t steps;              // this one counted: t of the bias correction
-  double lr, clip, decay;     // gradients are multiplied by clip first
-  int32_t* spoilt = nullptr;  // on a device, where a rule that does not wait leaves what it would say
+  int64_t steps;                 // this one counted: t of the bias correction
+  double lr, clip, decay;        // gradients are multiplied by clip first
+  int32_t* nonfinite = nullptr;  // on a device, where a rule that does not wait leaves what it would say
 };
 
 // Each zeroes the gradient. False if a weight or a moment is not finite afterwards.
 bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& update);
-bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // of f32 moments true; see spoilt
+bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // of f32 moments true; see nonfinite
 bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& update);
 bool muon(const ParameterState& slot, const ParameterUpdate& update);
 

@@ -21,8 +21,8 @@ void SftOptimizer::fields(Fields& f) {
 void SftConfig::fields(Fields& f) {
   f.field("data", data, OptionNames::training_data,
           "JSONL files of {\"prompt\", \"response\"} rows; several files are consecutive phases");
-  f.field("steps", steps, Range{1, 1e9}, "updates per phase; empty = --epochs passes over each file");
-  f.field("epochs", epochs, Range{1, 1e6}, "passes over each file where --steps is empty");
+  f.field("steps", steps, Range{1, 1e9}, "updates per phase; empty = --epochs epochs over each file");
+  f.field("epochs", epochs, Range{1, 1e6}, "epochs over each file where --steps is empty");
   f.field("prompt_template", prompt_template,
           "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a .toml file; auto = the checkpoint's "
           "chat template, else none; empty = none");

@@ -19,7 +19,7 @@ struct SftConfig {
   SftConfig();  // optimizer defaults differ from RL's
 
   std::vector<std::string> data;  // files of {"prompt", "response"} rows, one phase each, in this order
-  std::vector<int64_t> steps;     // updates per phase; empty: `epochs` passes over each file
+  std::vector<int64_t> steps;     // updates per phase; empty: `epochs` over each file
   int64_t epochs = 1;
   std::string prompt_template = "auto";  // "" = prompts as they are
   int64_t batch_size = 32;               // sequences per update

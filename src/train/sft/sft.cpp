@@ -105,7 +105,7 @@ BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& bat
   return result;
 }
 
-// Draws batches in the order of shuffled epochs; a function of (seed, phase) alone.
+// Selects batches in the order of shuffled epochs; a function of (seed, phase) alone.
 class Batches {
  public:
   Batches(const SftPhase& phase, int64_t number, const SftConfig& config, int64_t sampled)  // batches

@@ -47,7 +47,7 @@ struct SftResult {
   double seconds = 0;
 };
 
-// Where a training stands: with weights and moments all that the rest of it depends on.
+// The progress of a training: with weights and moments all that the rest of it depends on.
 struct SftProgress {
   int64_t phase = 0, update = 0;  // the next update, within its phase
   std::deque<double> recent;      // losses of the phase, for its running loss

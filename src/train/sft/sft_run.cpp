@@ -142,7 +142,7 @@ void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
       newest_checkpoint(run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
   run_.cut_after(found ? found->step : 0);
   if (!found) return;
-  // First what it belongs to: the state lies in the same sealed directory.
+  // First the run's identity: the state is in the same sealed directory.
   const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
   const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
   if (const auto changed = compare_fingerprints(saved, fingerprint_); !changed.empty()) {
@@ -163,7 +163,7 @@ void SftRun::after_update(Optimizer& optimizer, const SftProgress& progress) {
   if (!stop) return;
   throw Error(ErrorKind::interrupted,
               str("stopped after update ", progress.result.steps, ", saved in ", printable(path_, 400),
-                  "; the same command goes on"),
+                  "; the same command resumes it"),
               kInterrupted);
 }
 

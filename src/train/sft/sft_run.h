@@ -1,5 +1,5 @@
 // OUT.run: where a fine-tuning keeps its checkpoints and its log until OUT is there. A command that was stopped, or
-// killed, is given again and goes on from the newest checkpoint that verifies (train/state/checkpoint.h), bit for bit
+// killed, is given again and resumes from the newest checkpoint that verifies (train/state/checkpoint.h), bit for bit
 // as if it had never been interrupted. Owned by the holder of the directory's lock.
 #pragma once
 
@@ -22,7 +22,7 @@ std::string sft_fingerprint(Model& model, const SftConfig& config, const std::ve
 
 class SftRun {
  public:
-  // Begins `directory` or goes on in it. Error(ErrorKind::config) naming what is another: an option, the data, the
+  // Begins `directory` or resumes it. Error(ErrorKind::config) naming what is another: an option, the data, the
   // weights. `fingerprint` is sft_fingerprint()'s. Borrows all but the texts.
   SftRun(std::string directory, Model& model, const SftConfig& config, std::string fingerprint);
 

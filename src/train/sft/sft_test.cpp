@@ -177,7 +177,7 @@ TEST_F(sft, an_epoch_shows_every_example_once) {
   auto model = small_model();
   SftConfig config = small_config();
   config.batch_size = 10;
-  std::vector<SftExample> examples;  // told apart by their lengths
+  std::vector<SftExample> examples;  // distinguished by their lengths
   for (int n = 1; n <= 30; ++n) examples.push_back({{1}, std::vector<int32_t>(static_cast<size_t>(n), 2)});
   int64_t tokens = 0;
   std::set<int64_t> sums;

@@ -13,7 +13,7 @@ namespace ucas {
 
 namespace {
 
-// Neighbours that are not parted.
+// Consecutive items that stay together.
 struct PackRun {
   size_t first = 0, last = 0;  // items
   int64_t tokens = 0;

@@ -11,8 +11,8 @@ namespace ucas {
 
 // A response in order of its batch.
 struct PackItem {
-  int64_t index = 0;       // what stands for it in the result
-  int64_t group = 0;       // neighbours of one group may share `prefix`
+  int64_t index = 0;       // how the result refers to it
+  int64_t group = 0;       // consecutive items of one group may share `prefix`
   int64_t tokens = 0;      // without the prefix
   int64_t prefix = 0;      // tokens before them
   double work = 0;         // of its tokens, which see the prefix
@@ -20,8 +20,8 @@ struct PackItem {
 };
 
 struct BalancedPack {
-  // Rank after rank, as many for each or nearly: neighbours [N r / ranks, N (r + 1) / ranks) of N are rank r's. In each
-  // ascending items; none is empty.
+  // Rank after rank, as many for each or nearly: [N r / ranks, N (r + 1) / ranks) of N are rank r's. In each ascending
+  // items; none is empty.
   std::vector<std::vector<int64_t>> parts;
   // Of the time of all ranks until the last one has worked off its parts, the share in which they work.
   double used = 1;
@@ -29,7 +29,8 @@ struct BalancedPack {
 };
 
 // As few micro-batches a rank as have at most `max_tokens` each, unless one item alone has more; but `least`. `share`:
-// items of a group in one micro-batch have their prefix once; then neighbours stay together as far as that is quicker.
+// items of a group in one micro-batch have their prefix once; then consecutive items stay together as far as that is
+// faster.
 BalancedPack balanced_pack(std::span<const PackItem> items, int64_t ranks, int64_t max_tokens, bool share,
                            int64_t least = 1);
 
@@ -46,8 +47,8 @@ struct MicroBatch {
 };
 
 // Each micro-batch holds at most `max_tokens`, unless a single sequence alone is longer. Sequences of length 0 ride
-// along with their neighbours. Where `prefix` is not empty, sequence i is prefix[i] tokens longer if it is the first of
-// its micro-batch or does not share them with the one before it (shares[i]).
+// along with those next to them. Where `prefix` is not empty, sequence i is prefix[i] tokens longer if it is the first
+// of its micro-batch or does not share them with the one before it (shares[i]).
 std::vector<MicroBatch> pack(std::span<const int64_t> lengths, int64_t max_tokens, std::span<const int64_t> prefix = {},
                              std::span<const uint8_t> shares = {});
 

@@ -217,8 +217,8 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
                        [](const TokenSignal& s) { return s.compute != nullptr; });
   std::vector<std::vector<float>*> arrays = {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit};
   for (const TokenSignal& signal : computed) arrays.push_back(&batch.signal(signal.key));
-  for (auto* values : arrays) values->assign(batch.token.size(), kNotMine);
-  std::vector<float> tails(batch.responses.size(), kNotMine);
+  for (auto* values : arrays) values->assign(batch.token.size(), kFilledByOtherRank);
+  std::vector<float> tails(batch.responses.size(), kFilledByOtherRank);
   auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
     scatter(packed, to_host(stats.logprob), batch.old_logprob);
     scatter(packed, to_host(stats.entropy), batch.entropy);
@@ -271,7 +271,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
                                     Ranks* ranks) {
-  std::vector<float> logprob(batch.token.size(), kNotMine);
+  std::vector<float> logprob(batch.token.size(), kFilledByOtherRank);
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
   for_each_own_micro(
       model, batch, micros, ranks, temperature, 0, {},

@@ -21,11 +21,11 @@ struct PackedResponses {
   std::vector<int32_t> target;       // as many as row; of a tail meaningless
   std::vector<int64_t> token_index;  // [N] position in Batch::token
   std::vector<int64_t> response;     // indices in Batch::responses, in packed order; empty ones are left out
-  std::vector<int64_t> tail;         // responses whose rows after the last token stand at the end of `row`
+  std::vector<int64_t> tail;         // responses whose rows after the last token are at the end of `row`
 };
-// Responses shorter than `tail_limit` are packed with their last token, whose row is their tail. Where prompts are
-// shared (Model::shares_prefixes), neighbours of one group follow one sequence, their prompt without its last token;
-// else, and where one stands alone, a response is one sequence with its prompt.
+// Responses shorter than `tail_limit` are packed with their last token, whose row is their tail. If prompts are shared
+// (Model::shares_prefixes), consecutive responses of one group follow one sequence, their prompt without its last
+// token; else, and if it is the only one of its group, a response is one sequence with its prompt.
 PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, bool share_prompts,
                                int64_t tail_limit = 0);
 
@@ -46,8 +46,8 @@ std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 
 
 // Those of this rank.
 std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
-// What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
-constexpr float kNotMine = -0.0f;
+// The value of a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
+constexpr float kFilledByOtherRank = -0.0f;
 // Numbers of which each was computed by one rank, to all.
 void all_gather(Ranks* ranks, const std::vector<std::vector<float>*>& parts);
 
@@ -79,11 +79,11 @@ void backward_from(const std::vector<GivenGradient>& terms);
 // Fills old_logprob, entropy, confidence and logit of the whole batch and those of `signals` that the head computes,
 // from one forward pass. `tail_limit` > 0: also Response::tail_confidence of responses shorter than that, the length
 // limit.
-// Of several ranks each takes some of the micro-batches, and all have the same bits as one alone.
+// Of several ranks each computes some micro-batches; the result is bit-identical to one process.
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
                      std::span<const TokenSignal> signals = {}, Ranks* ranks = nullptr);
 
-// The same from what the sampler said of its tokens, which entropy, confidence and logit hold already: taken for the
+// The same from the sampler's figures, which entropy, confidence and logit hold already: taken for the
 // trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.
 // Gives how many tokens were compared (0: these responses are all empty), or -1 if some differ; then, and where none
 // was compared, nothing is taken.
@@ -94,7 +94,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
                                     Ranks* ranks = nullptr);
 
-// What the sampler said against what the trainer says, over all tokens; of the same distribution, the whole
+// The sampler/trainer mismatch of log-probs, over all tokens; of the same distribution, the whole
 // vocabulary's.
 struct Mismatch {
   double max = 0;  // largest |rollout - old|

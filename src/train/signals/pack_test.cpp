@@ -14,7 +14,7 @@ TEST(pack, keeps_order_and_budget) {
   ASSERT_EQ(batches.size(), 4u);
   EXPECT_EQ(batches[0].last, 2);  // 3 + 4; 5 more would be 12
   EXPECT_EQ(batches[1].last, 3);
-  EXPECT_EQ(batches[2].last, 4);  // 12 alone is above the budget and stands alone
+  EXPECT_EQ(batches[2].last, 4);  // 12 alone is above the budget and is alone
   EXPECT_EQ(batches[3].tokens, 10);
 }
 

@@ -74,7 +74,7 @@ void check_free_space(const Save& save, double bytes_of_state) {
       str(what, " holds ", value, finite ? str(", too large for ", dtype, ", in which this model is stored") : "",
           ": such a checkpoint is never saved; ",
           finite ? "begin from a copy of the model with torch_dtype float32" : "lower the learning rate",
-          "; the last checkpoint stands"),
+          "; the last checkpoint remains"),
       kNumeric);
 }
 
@@ -258,7 +258,7 @@ void write_checkpoint(const Save& save, const std::string& state_json, const std
     seal_directory(save.temporary, save.step, others);
     sync_directory(save.state());
     sync_directory(save.temporary);
-    // What stands there is broken: a resume passed over it.
+    // The checkpoint there is broken: a resume passed over it.
     if (exists(save.target)) discard(save.run, save.step);
     rename_path(save.temporary, save.target);
   });
@@ -282,12 +282,12 @@ std::string state_text(const FoundCheckpoint& found) {
   return read_file(path_join(state_folder(found.path), kStateFile), kStateLimit);
 }
 
-// Whether every rank ends or goes on alike: an error that one has in a call itself is its own, and the others miss it.
+// Whether every rank ends or continues alike: an error of one rank in a call is its own, and the others do not have it.
 bool is_of_all(const Ranks& ranks, const Error& error) {
   return ranks.alone() || dynamic_cast<const AgreedError*>(&error) != nullptr;
 }
 
-// No problem if the run can go on from there. Reads every byte.
+// No problem if the run can resume from there. Reads every byte.
 SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_state) {
   const SealCheck check = check_seal(found.path, true);
   if (!check.problem.empty()) return check;
@@ -329,7 +329,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
                   ranks.from_leader("where a checkpoint is made", temporary)};
   const bool there = ranks.leads() && exists(save.target) && check_whole({save.target, step}, {}).problem.empty();
   if (ranks.any("whether the checkpoint is there", there)) {
-    if (ranks.leads()) prune(run, step, keep, best);  // a kill came between that save and this
+    if (ranks.leads()) prune(run, step, keep, best);  // killed between that save and this
     return save.target;
   }
   const std::string title = str("checkpoint of step ", step, " not saved: ");
@@ -365,7 +365,7 @@ void FailedSaves::attempt(bool needed, const Ranks& ranks, const std::function<v
 void FailedSaves::check_last() const {
   if (in_a_row_ == 0) return;
   throw Error(ErrorKind::io,
-              "the last checkpoint could not be saved (see the warning); make room, then go on from the one before",
+              "the last checkpoint could not be saved (see the warning); make room, then resume from the one before",
               kIoFailure);
 }
 
@@ -385,7 +385,7 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
   if (steps.empty()) return std::nullopt;
   const std::string none = str(run.checkpoints(), ": none of the ", steps.size(), " checkpoints ");
   if (unread)
-    throw Error(ErrorKind::io, str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
+    throw Error(ErrorKind::io, str(none, "could be read (see the warnings); mend the disk, then resume"), kIoFailure);
   throw Error(ErrorKind::path, str(none, "is good (see the warnings); put one back, or start anew with another --out"));
 }
 

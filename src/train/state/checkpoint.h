@@ -5,7 +5,7 @@
 // and manifest.json, and for every auxiliary model that is trained NAME.safetensors and
 // NAME-optimizer.{safetensors,json}. Of several ranks each writes NAME-RANK-of-SIZE.safetensors instead, with what it
 // keeps (train/state/state_files.h): nothing is gathered, and any number of ranks reads it. Programs that load every
-// *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie beside the model; they are
+// *.safetensors of a directory (vLLM) so find the model alone. Older runs have these files next to the model; they are
 // still read. Owned by the holder of the run directory's lock.
 #pragma once
 
@@ -57,7 +57,7 @@ class FailedSaves {
 
 // The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
 // otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
-// some and none is good, Error(ErrorKind::io): never a silent fresh start; exit 74 if it was the machine that could not
+// some and none is good, Error(ErrorKind::io): never a fresh start; exit 74 if it was the machine that could not
 // read one.
 using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});

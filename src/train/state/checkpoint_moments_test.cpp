@@ -154,7 +154,7 @@ TEST_F(checkpoint_moments, each_is_stored_in_its_own_type) {
   using Types = std::vector<std::string>;
   EXPECT_EQ(types(OptimizerKind::adamw, MomentType::f32), (Types{"exp_avg F32", "exp_avg_sq F32"}));
   EXPECT_EQ(types(OptimizerKind::adamw, MomentType::bf16), (Types{"exp_avg BF16", "exp_avg_sq BF16"}));
-  // F32 beside codes: scales, and moments of small tensors.
+  // F32 next to codes: scales, and moments of small tensors.
   EXPECT_EQ(types(OptimizerKind::adamw, MomentType::int8),
             (Types{"exp_avg F32", "exp_avg I8", "exp_avg_scale F32", "exp_avg_sq F32", "exp_avg_sq U8",
                    "exp_avg_sq_scale F32"}));

@@ -95,7 +95,7 @@ class checkpoint : public ::testing::Test {
     auxiliary_models_.push_back(std::make_unique<TrainedAuxiliaryModel>(config));
   }
   std::vector<Optimizer*> optimizers() { return {&*optimizer_, auxiliary_models_[1]->optimizer()}; }
-  // Weights and moments of the policy and of what is trained beside it.
+  // Weights and moments of the policy and of what is trained next to it.
   std::vector<at::Tensor> tensors() {
     std::vector<at::Tensor> all;
     auto add = [&](const std::vector<NamedTensor>& named) {
@@ -514,7 +514,7 @@ TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {
   EXPECT_THROW(load_checkpoint({run_->checkpoint(1), 1}, *model, optimizer, {}), Error);
 }
 
-// Every I/O call of a save fails in turn, alone and from then on: the caller hears of it, nothing of the save stays
+// Every I/O call of a save fails in turn, alone and from then on: the caller gets it, nothing of the save stays
 // under a real name unless it is complete, and the checkpoint before is intact.
 TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
   Snapshot first = train_and_save(1);

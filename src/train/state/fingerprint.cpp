@@ -23,7 +23,7 @@ namespace ucas {
 
 namespace {
 
-// The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
+// The checkpoints that auxiliary models load whenever the run starts or resumes: their content must not change
 // meanwhile.
 std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
   std::set<std::string> models;
@@ -136,7 +136,7 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
     if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
   }
   if (config.device == "cpu" && config.dtype == Dtype::bf16) {
-    lines.push_back(str("products of bf16 = ", kernels::bf16_gemm().reason));
+    lines.push_back(str("bf16 GEMM =  ", kernels::bf16_gemm().reason));
   }
   for (std::string line : split(fingerprint, '\n')) {
     if (line.empty() || line.starts_with("threads = ")) continue;

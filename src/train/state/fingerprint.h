@@ -1,5 +1,5 @@
 // What must be the same for a resumed run to equal an uninterrupted one, as text with one `name = value` a line: kept
-// in every checkpoint and compared when the run goes on.
+// in every checkpoint and compared on resume.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ std::string part_of_shard(const std::string& file) {
   return std::regex_match(file, match, form) ? match[1].str() : "";
 }
 
-// Tensors by name, wherever they stand.
+// Tensors by name, in any of the files.
 struct Stored {
   std::string where;
   std::map<std::string, StoredTensor> tensors;
@@ -48,7 +48,7 @@ struct Stored {
       const auto [found, fresh] = tensors.emplace(t.name, t);
       if (fresh) continue;
       throw Error(ErrorKind::unexpected_tensor,
-                  str(t.file, ": tensor ", printable(t.name), " stands in ", found->second.file, ", too"));
+                  str(t.file, ": tensor ", printable(t.name), " is in ", found->second.file, ", too"));
     }
   }
   const StoredTensor& at(const std::string& name, at::IntArrayRef shape) const {
@@ -104,8 +104,8 @@ struct RestoredWeights {
   std::vector<Bf16Copy> copies;
   MasterValues values;  // undefined: not here
 
-  const Bf16Copy& copy_of(const at::Tensor& leaf) const {
-    const auto found = std::ranges::find_if(copies, [&](const auto& copy) { return copy.master.is_same(leaf); });
+  const Bf16Copy& copy_of(const at::Tensor& master) const {
+    const auto found = std::ranges::find_if(copies, [&](const auto& copy) { return copy.master.is_same(master); });
     UCAS_CHECK(found != copies.end(), "a parameter without values must have a bf16 copy");
     return *found;
   }
@@ -114,19 +114,19 @@ struct RestoredWeights {
   }
   // `narrow`: files that hold the bf16 copies themselves, by the parameters' names; null: these are rounded from f32.
   void read(const Stored& stored, const std::string& prefix, const NamedTensor& parameter, const Stored* narrow) const {
-    const at::Tensor& leaf = parameter.tensor;
+    const at::Tensor& tensor = parameter.tensor;
     const std::string name = prefix + parameter.name;
-    const at::Tensor here = values(leaf);
+    const at::Tensor here = values(tensor);
     if (here.defined()) {
       restore(stored, name, here);
-      if (!has_values(leaf)) round(copy_of(leaf), here);
+      if (!has_values(tensor)) round(copy_of(tensor), here);
       return;
     }
-    const at::Tensor whole = at::empty(leaf.sizes(), at::kFloat);
+    const at::Tensor whole = at::empty(tensor.sizes(), at::kFloat);
     const StoredTensor& from =
-        narrow != nullptr ? narrow->at(parameter.name, leaf.sizes()) : stored.at(name, leaf.sizes());
+        narrow != nullptr ? narrow->at(parameter.name, tensor.sizes()) : stored.at(name, tensor.sizes());
     read_as_f32(from, whole.mutable_data_ptr<float>());
-    round(copy_of(leaf), whole);
+    round(copy_of(tensor), whole);
   }
 };
 
@@ -138,7 +138,8 @@ void restore_policy(const std::string& checkpoint, Model& model, Optimizer& opti
   const bool exact = optimizer.ranks() != nullptr && stored_dtype(model) == "bfloat16";
   Stored files{checkpoint, {}};
   if (!apart || exact) files.add(list_weights(checkpoint));
-  const RestoredWeights weights{model.bf16_copies(), [&](const at::Tensor& leaf) { return optimizer.values_of(leaf); }};
+  const RestoredWeights weights{model.bf16_copies(),
+                                [&](const at::Tensor& tensor) { return optimizer.values_of(tensor); }};
   if (apart) {
     for (const NamedTensor& p : model.trainable()) weights.read(moments, kMaster, p, exact ? &files : nullptr);
     return;
@@ -214,8 +215,9 @@ void restore_state(const std::string& checkpoint, Model& model, Optimizer& optim
   for (const auto& auxiliary : auxiliary_models) {
     if (const std::vector<NamedTensor> list = auxiliary->weights(); !list.empty()) {
       const Stored stored = stored_part(state, auxiliary->name());
-      const RestoredWeights weights{
-          auxiliary->copies(), [](const at::Tensor& leaf) { return has_values(leaf) ? leaf.detach() : at::Tensor(); }};
+      const RestoredWeights weights{auxiliary->copies(), [](const at::Tensor& tensor) {
+                                      return has_values(tensor) ? tensor.detach() : at::Tensor();
+                                    }};
       for (const NamedTensor& t : list) weights.read(stored, "", t, nullptr);
     }
     Optimizer* own = auxiliary->optimizer();

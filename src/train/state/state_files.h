@@ -1,6 +1,6 @@
 // The files of a checkpoint's state/ that hold tensors: moments and master weights of the policy and of auxiliary
 // models that are trained. One process writes NAME.safetensors, each of several ranks NAME-RANK-of-SIZE.safetensors
-// with what it owns; a tensor stands in one of them, under a name that says whose it is. So any number of ranks reads
+// with what it owns; each tensor is in one of them, under its parameter's name. So any number of ranks reads
 // what any number has written. Called by train/state/checkpoint; no call here is a collective.
 #pragma once
 
@@ -25,7 +25,7 @@ struct StatePart {
   const Optimizer* optimizer = nullptr;
 };
 
-// Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
+// Weights stored in 16 bits cannot restore the f32 masters: those are stored with the moments then.
 bool needs_masters(Model& model);
 
 // Of the policy its optimizer, then weights and optimizer of every auxiliary model that is trained.

@@ -14,14 +14,14 @@ namespace ucas {
 
 namespace {
 
-// What the current policy says of every token of these micro-batches, in their order, by a forward pass without
-// gradients. Several ranks: each passes some of the micro-batches, and all have the same bits.
+// Log-probs by the current policy of every token of these micro-batches, in their order, by a forward pass without
+// gradients. Of several ranks each computes some micro-batches; the result is bit-identical to one process.
 LossArrays arrays_now(Model& model, const ObjectiveInput& in, std::span<const PackedResponses> micros) {
   at::NoGradGuard no_grad;
   LossArrays arrays;
   for (const PackedResponses& micro : micros) arrays.append(in, micro.response);
   for (auto* values : {&arrays.logprob, &arrays.entropy, &arrays.confidence}) {
-    values->assign(arrays.place.size(), kNotMine);
+    values->assign(arrays.place.size(), kFilledByOtherRank);
   }
   const int64_t count = std::ssize(micros);
   const RankShare own = in.among.several() ? share_of(*in.among.ranks, count) : RankShare{0, count};
@@ -70,7 +70,7 @@ std::vector<PackedResponses> packed_micros(Model& model, const ObjectiveInput& i
   return micros;
 }
 
-// Notes what the loss made of tokens that stand at these places in the batch.
+// Records what the loss made of the tokens at these places in the batch.
 void note(TokenUpdates& record, std::span<const int64_t> place, const LossInput& in, const LossOutput& out) {
   for (size_t t = 0; t < place.size(); ++t) {
     const double ratio = ratio_of(in.logprob[t], in.old_logprob[t]).value;
@@ -115,10 +115,10 @@ bool selects_now(const Method& method) {
 
 GradientPass::GradientPass(Model& model, const ObjectiveInput& in)
     : model_(model), in_(in), current_(in.method.needs().current) {
-  std::vector<int64_t> loud, silent;
-  for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
-  learning_ = packed_micros(model, in, loud);
-  silent_ = packed_micros(model, in, silent);
+  std::vector<int64_t> learning, zero_gradient;
+  for (int64_t index : in.responses) (has_zero_gradient(in, index) ? zero_gradient : learning).push_back(index);
+  learning_ = packed_micros(model, in, learning);
+  zero_gradient_ = packed_micros(model, in, zero_gradient);
   if (selects_now(in.method)) marks_ = select_now(model, in, learning_);
   LossArrays whole;                // counts alone matter here
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
@@ -153,7 +153,7 @@ void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t>
 }
 
 void GradientPass::read(int64_t index) {
-  const PackedResponses& micro = silent_[index];
+  const PackedResponses& micro = zero_gradient_[index];
   if (!in_.skip_silent) return learn_from(micro, {});
   LossArrays arrays;
   arrays.append(in_, micro.response);

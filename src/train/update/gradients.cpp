@@ -13,7 +13,7 @@ namespace ucas {
 
 namespace {
 
-// Each rank has noted the tokens of its micro-batches, and 0 for all others.
+// Each rank has recorded the tokens of its micro-batches, and 0 for all others.
 void all_reduce(Ranks& ranks, TokenUpdates& updates) {
   std::vector<float> clipped(updates.clipped.begin(), updates.clipped.end());
   const int64_t n = std::ssize(clipped);
@@ -45,7 +45,7 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
   return mark;
 }
 
-bool is_silent(const ObjectiveInput& in, int64_t response) {
+bool has_zero_gradient(const ObjectiveInput& in, int64_t response) {
   if (selects_now(in.method) || in.method.needs().zero_advantages) return false;
   if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
   const Response& o = in.batch.responses[response];
@@ -61,7 +61,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   GradientPass pass(model, in);
   const auto schedule = make_schedule(in.among, model, model.trainable(), doubles_of(pass.metrics));
   schedule->learn(pass.learning(), [&](int64_t micro) { pass.learn(micro); });
-  schedule->read(pass.silent(), [&](int64_t micro) { pass.read(micro); });
+  schedule->read(pass.zero_gradient(), [&](int64_t micro) { pass.read(micro); });
   schedule->finish();
   if (in.record != nullptr) {
     if (in.among.several()) all_reduce(*in.among.ranks, pass.updates);

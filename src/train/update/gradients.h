@@ -31,7 +31,7 @@ struct ObjectiveInput {
   double temperature = 1;
   int64_t response_limit = 1;  // what the ..._norm aggregations divide by
   int64_t token_budget = 4096;
-  uint64_t seed = 0;                        // differs by step and mini-batch; for methods that draw
+  uint64_t seed = 0;                        // differs by step and mini-batch; for methods that sample
   std::span<const uint8_t> step_mark = {};  // [N] of select_in_step(); empty for all other scopes
   TokenUpdates* record = nullptr;           // filled for the mini-batch's tokens; its arrays are [N] already
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
@@ -40,10 +40,10 @@ struct ObjectiveInput {
   Among among = {};                         // the ranks that share the update
 };
 
-// Whether the update can learn nothing from the response, whatever the policy says of it now: every advantage is 0, the
-// method's loss then is 0, and nothing else pulls. Such responses stay in every denominator and every logged mean, but
-// take no backward pass, and on-policy no forward pass either. One with a NaN in its log-probs is not silent.
-bool is_silent(const ObjectiveInput& in, int64_t response);
+// Whether the update learns nothing from the response under any current policy: every advantage is 0, the method's loss
+// then is 0, and no other term has a gradient. Such responses stay in every denominator and every logged mean, but take
+// no backward pass, and on-policy no forward pass either. Not one with a NaN in its log-probs.
+bool has_zero_gradient(const ObjectiveInput& in, int64_t response);
 
 // What a method of selection scope `step` marks in the batch, [N]: once, from the old policy's signals. Empty for
 // others.

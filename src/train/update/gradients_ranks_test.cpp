@@ -27,7 +27,7 @@ namespace {
 using testing::in_processes;
 using testing::ThreadRanks;
 
-// A batch whose responses 1 and 6 are silent, what a loss is made of, and the micro-batches of a budget.
+// A batch whose responses 1 and 6 have zero gradient, what a loss is made of, and the micro-batches of a budget.
 struct Learnt {
   Batch batch;
   std::vector<float> advantage;
@@ -42,7 +42,8 @@ struct Learnt {
     batch.rollout_logprob = batch.old_logprob;
     for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
     for (size_t t = 0; t < batch.token.size(); ++t) advantage.push_back(static_cast<float>(rng.normal()));
-    for (const size_t silent : {1, 6}) std::ranges::fill(Batch::tokens(advantage, batch.responses[silent]), 0.0f);
+    for (const size_t zero_gradient : {1, 6})
+      std::ranges::fill(Batch::tokens(advantage, batch.responses[zero_gradient]), 0.0f);
     responses = indices(0, std::ssize(batch.responses));
   }
   ObjectiveInput input(int64_t budget, Among among) const {
@@ -126,7 +127,7 @@ TEST(gradients_by_micro_batches, are_each_from_zero_and_added_in_their_order) {
     };
     EXPECT_EQ(pass.learning(), budget == 1 ? 9 : budget == 30 ? pass.learning() : 1);
     for (int64_t micro = 0; micro < pass.learning(); ++micro) add(&GradientPass::learn, micro);
-    for (int64_t micro = 0; micro < pass.silent(); ++micro) add(&GradientPass::read, micro);
+    for (int64_t micro = 0; micro < pass.zero_gradient(); ++micro) add(&GradientPass::read, micro);
     EXPECT_EQ(accumulate_gradients(*model, in).pg_loss, metrics.pg_loss);
     size_t i = 0;
     double size = 0;
@@ -154,7 +155,7 @@ TEST(gradients_by_micro_batches, have_the_bits_of_one_process_on_any_number_of_r
   const LoraConfig lora{.rank = 4, .modules_to_save = {"embed_tokens"}};
   const std::vector<std::pair<std::string, ModelOptions>> kinds = {
       {"f32", {}},
-      {"bf16, blocks made again", {.dtype = Dtype::bf16, .recompute = Recompute::block}},
+      {"bf16, blocks recomputed", {.dtype = Dtype::bf16, .recompute = Recompute::block}},
       {"adapter", {.trained = ucas::Trained::adapter, .lora = lora}}};
   for (const auto& [name, options] : kinds) {
     for (const int64_t budget : {1, 30, 4096}) {
@@ -252,7 +253,7 @@ TEST(gradients_by_micro_batches, of_tokens_that_are_chosen_now_have_the_same_bit
   }
 }
 
-// Elements that rank r sends in one update, beside what every call says first.
+// Elements that rank r sends in one update, next to what every call says first.
 TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
   for (const int64_t size : {2, 3, 4}) {
     const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
@@ -271,7 +272,7 @@ TEST(gradients_of_ranks, are_sent_as_often_as_the_formula_says) {
       for (const Reduce reduce : {Reduce::micro, Reduce::sum}) {
         for (const Shard shard : {Shard::moments, Shard::gradients}) {
           const Among among{.ranks = &ranks, .reduce = reduce, .shard = shard, .owners = owners};
-          const ObjectiveInput in = of.input(1, among);  // 9 micro-batches, and 2 that are silent
+          const ObjectiveInput in = of.input(1, among);  // 9 micro-batches, and 2 with zero gradient
           const int64_t before = ranks.bytes(), r = ranks.rank();
           accumulate_gradients(*model, in);
           optimizer.zero_grad();

@@ -220,9 +220,9 @@ void expect_the_same_update(Model& model, const Batch& batch, std::span<const fl
     ObjectiveInput in{batch, advantage, responses, method,    config,         1.0,
                       16,    budget,    9,         step_mark, &update.record, on_policy};
     in.skip_silent = skip;
-    size_t silent = 0;
-    for (int64_t index : responses) silent += is_silent(in, index);
-    EXPECT_EQ(silent, skipped);
+    size_t zero_gradient = 0;
+    for (int64_t index : responses) zero_gradient += has_zero_gradient(in, index);
+    EXPECT_EQ(zero_gradient, skipped);
     update.metrics = accumulate_gradients(model, in);
     update.gradient = gradient(model);
     return update;
@@ -256,16 +256,16 @@ TEST(gradients, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
       }
       std::optional<Selection> selection = method->needs().selection;
       bool never = selection && selection->scope != Scope::step;
-      size_t silent = 0;
+      size_t zero_gradient = 0;
       for (const Response& o : batch.responses) {
         auto A = Batch::tokens(advantage, o);
-        silent += std::ranges::all_of(A, [](float a) { return a == 0; });
+        zero_gradient += std::ranges::all_of(A, [](float a) { return a == 0; });
       }
-      EXPECT_GE(silent, 5u);
-      expect_the_same_update(*model, batch, advantage, *method, config, false, never ? 0 : silent, {90});
+      EXPECT_GE(zero_gradient, 5u);
+      expect_the_same_update(*model, batch, advantage, *method, config, false, never ? 0 : zero_gradient, {90});
       config.entropy_coeff = 0.01;
       ObjectiveInput with_bonus{batch, advantage, {}, *method, config};
-      EXPECT_FALSE(is_silent(with_bonus, 1));
+      EXPECT_FALSE(has_zero_gradient(with_bonus, 1));
     }
   }
 }
@@ -291,12 +291,12 @@ TEST(gradients, a_nan_is_never_skipped) {
   std::unique_ptr<Method> method = make_method("dapo");
   ObjectiveConfig config = method->objective_defaults();
   ObjectiveInput in{batch, advantage, responses, *method, config};
-  EXPECT_TRUE(is_silent(in, 0));
+  EXPECT_TRUE(has_zero_gradient(in, 0));
   auto first = static_cast<size_t>(batch.responses[0].first);
   for (std::vector<float>* values : {&batch.old_logprob, &batch.rollout_logprob, &advantage}) {
     float before = std::exchange((*values)[first], std::nanf(""));
     ObjectiveInput again{batch, advantage, responses, *method, config};
-    EXPECT_FALSE(is_silent(again, 0));
+    EXPECT_FALSE(has_zero_gradient(again, 0));
     (*values)[first] = before;
   }
 }

@@ -75,8 +75,8 @@ std::vector<at::Tensor> gradients_of(Model& model, const Packed& packed) {
   return gradients;
 }
 
-// Lanes of different lengths, one from block to block of the cache, one greedy: what was noted of their tokens against
-// what the reference says of them, read as whole sequences.
+// Lanes of different lengths, one from block to block of the cache, one greedy: what was recorded of their tokens
+// against what the reference says of them, read as whole sequences.
 double decoding_apart(Model& reference, Model& tested) {
   const at::NoGradGuard no_grad;
   constexpr int32_t kTokens = 12;

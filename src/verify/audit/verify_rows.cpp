@@ -69,7 +69,7 @@ void read_config(const JsonRow& line, VerifyRow& row) {
   row.math.precision = precision->get<int32_t>();
 }
 
-// What every row has beside its right answer.
+// What every row has besides its right answer.
 VerifyRow read_prediction(const JsonRow& line) {
   VerifyRow row;
   const Json& value = line.value;
@@ -220,7 +220,7 @@ const char* place_of(Extract extract) {
   return "the whole text";
 }
 
-// The end of a response, where answers stand, on one line.
+// The end of a response, where answers are, on one line.
 std::string tail_of(std::string_view response) {
   const std::string_view text = trim(response);
   if (text.empty()) return "\"\" (empty)";
@@ -320,9 +320,9 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
 void Tally::add(const VerifyRow& row, const Verdict& verdict) {
   if (row.expected < 0) return;
   ++known;
-  agree += is_paid(verdict) == (row.expected == 1);
-  false_positive += is_paid(verdict) && row.expected == 0;
-  false_negative += !is_paid(verdict) && row.expected == 1;
+  agree += is_rewarded(verdict) == (row.expected == 1);
+  false_positive += is_rewarded(verdict) && row.expected == 0;
+  false_negative += !is_rewarded(verdict) && row.expected == 1;
 }
 
 std::string alternatives_text(const std::vector<std::string>& alternatives) {
@@ -375,7 +375,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
   int64_t shown = 0, all = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const VerifyRow& row = rows[i];
-    if (row.expected < 0 || is_paid(verdicts[i]) == (row.expected == 1)) continue;
+    if (row.expected < 0 || is_rewarded(verdicts[i]) == (row.expected == 1)) continue;
     if (++all > limit) continue;
     ++shown;
     text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"), ": ",
@@ -383,7 +383,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
                 "\n  gold       ", alternatives_text(row.gold), "\n  extracted  ",
                 verdicts[i].answer.empty() ? "(nothing)" : printable(verdicts[i].answer, kListed), "\n");
     if (row.prediction != verdicts[i].answer) {
-      bool cut = row.prediction.size() > kListed;  // an answer stands at the end
+      bool cut = row.prediction.size() > kListed;  // an answer is at the end
       std::string_view tail = std::string_view(row.prediction).substr(cut ? row.prediction.size() - kListed : 0);
       text += str("  prediction ", cut ? "..." : "", printable(tail, kListed), "\n");
     }

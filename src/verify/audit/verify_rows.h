@@ -78,7 +78,7 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
 
 // What `ucas verify` prints of its verdicts.
 
-inline bool is_paid(const Verdict& verdict) { return verdict.kind == VerdictKind::equal; }
+inline bool is_rewarded(const Verdict& verdict) { return verdict.kind == VerdictKind::equal; }
 
 // Verdicts against what rows say is right.
 struct Tally {

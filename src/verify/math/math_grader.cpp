@@ -11,7 +11,7 @@ namespace ucas::math {
 
 namespace {
 
-// How much an outcome says; of several alternatives the most telling verdict stands.
+// How much an outcome says; of several alternatives the most specific verdict counts.
 int weight(VerdictKind kind) {
   constexpr int kWeights[] = {3, 1, 0, 2};  // equal, unequal, unparseable, over budget
   return kWeights[static_cast<size_t>(kind)];

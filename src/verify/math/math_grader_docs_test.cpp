@@ -33,11 +33,11 @@ int check_examples_of(const std::string& page) {
     std::vector<std::string> gold = texts_in(cells[2]);
     if (gold.empty()) continue;  // the heading
     for (const std::string& text : texts_in(cells[3])) {
-      EXPECT_TRUE(is_paid(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
+      EXPECT_TRUE(is_rewarded(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
       ++examples;
     }
     for (const std::string& text : texts_in(cells[4])) {
-      EXPECT_FALSE(is_paid(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
+      EXPECT_FALSE(is_rewarded(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
       ++examples;
     }
   }

@@ -25,7 +25,7 @@ RC_GTEST_PROP(verifier_forms, another_surd_is_not_paid, ()) {
 
 RC_GTEST_PROP(verifier_forms, a_polynomial_is_itself_expanded_or_factored, ()) {
   Polynomial a = draw_polynomial(), b = draw_polynomial();
-  int power = static_cast<int>(draw(1, 3));
+  int power = static_cast<int>(random_int(1, 3));
   Polynomial product = b;
   for (int i = 0; i < power; ++i) product = times(product, a);
   std::string factored = str(write_power(a, power), "(", write(b), ")");
@@ -51,7 +51,7 @@ RC_GTEST_PROP(verifier_forms, a_rational_function_may_be_reduced, ()) {
 }
 
 RC_GTEST_PROP(verifier_forms, multiples_of_constants, ()) {
-  Fraction value = fraction(draw(1, 30), draw(1, 12));
+  Fraction value = fraction(random_int(1, 30), random_int(1, 12));
   std::string name = pick<std::string>({"\\pi", "e", "\\ln 2", "\\sqrt[3]{5}"});
   std::string outside = str(value.below == 1 ? std::to_string(value.above) : write(value, true), " ", name);
   std::string inside = str("\\frac{", value.above, name, "}{", value.below, "}");
@@ -63,7 +63,8 @@ RC_GTEST_PROP(verifier_forms, multiples_of_constants, ()) {
 
 RC_GTEST_PROP(verifier_forms, the_order_of_a_set_says_nothing_that_of_a_tuple_does, ()) {
   std::vector<Fraction> values;
-  for (int64_t n = draw(2, 5); n > 0; --n) values.push_back(fraction(draw(-30, 30), draw(1, 7)) + Fraction{100 * n, 1});
+  for (int64_t n = random_int(2, 5); n > 0; --n)
+    values.push_back(fraction(random_int(-30, 30), random_int(1, 7)) + Fraction{100 * n, 1});
   auto listed = [](const std::vector<Fraction>& items) {
     std::string text;
     for (const Fraction& item : items) text += str(text.empty() ? "" : ", ", write(item, true));
@@ -81,8 +82,8 @@ RC_GTEST_PROP(verifier_forms, the_order_of_a_set_says_nothing_that_of_a_tuple_do
 }
 
 RC_GTEST_PROP(verifier_forms, an_interval_is_its_ends_and_their_brackets, ()) {
-  Fraction low = fraction(draw(-50, 50), draw(1, 6));
-  Fraction high = low + fraction(draw(1, 50), draw(1, 6));
+  Fraction low = fraction(random_int(-50, 50), random_int(1, 6));
+  Fraction high = low + fraction(random_int(1, 50), random_int(1, 6));
   const char* opening = coin() ? "[" : "(";
   const char* closing = coin() ? "]" : ")";
   auto interval = [&](const char* left, const char* right) {
@@ -101,20 +102,21 @@ RC_GTEST_PROP(verifier_forms, an_interval_is_its_ends_and_their_brackets, ()) {
 
 RC_GTEST_PROP(verifier_forms, a_matrix_is_its_entries_in_their_places, ()) {
   std::vector<Fraction> entries;
-  for (int i = 0; i < 4; ++i) entries.push_back(fraction(draw(-20, 20), draw(1, 5)));
+  for (int i = 0; i < 4; ++i) entries.push_back(fraction(random_int(-20, 20), random_int(1, 5)));
   auto matrix = [](const std::vector<Fraction>& of, const std::string& kind) {
     return str("\\begin{", kind, "}", write(of[0], true), " & ", write(of[1], true), " \\\\ ", write(of[2], true), "&",
                write(of[3], true), coin() ? " \\\\" : "", "\\end{", kind, "}");
   };
   expect_equal(matrix(entries, "pmatrix"), matrix(entries, pick<std::string>({"pmatrix", "bmatrix"})));
   std::vector<Fraction> other = entries;
-  size_t place = static_cast<size_t>(draw(0, 3));
+  size_t place = static_cast<size_t>(random_int(0, 3));
   other[place] = change(other[place], true);
   expect_unequal(matrix(entries, "pmatrix"), matrix(other, "pmatrix"));
 }
 
 RC_GTEST_PROP(verifier_forms, an_equation_may_be_moved_and_scaled, ()) {
-  int64_t a = draw(1, 9), b = draw(1, 9), c = draw(-20, 20), factor = draw(2, 5) * (coin() ? 1 : -1);
+  int64_t a = random_int(1, 9), b = random_int(1, 9), c = random_int(-20, 20),
+          factor = random_int(2, 5) * (coin() ? 1 : -1);
   std::string line = str(a, "x + ", b, "y = ", c);
   expect_equal(line, str(a, "x + ", b, "y ", c < 0 ? "+" : "-", " ", c < 0 ? -c : c, " = 0"));
   expect_equal(line, str(factor * a, "x = ", factor * c, factor * b > 0 ? " - " : " + ",

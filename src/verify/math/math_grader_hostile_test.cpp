@@ -108,7 +108,7 @@ std::vector<std::pair<const char*, std::string>> hostile_answers() {
 }
 
 TEST(verifier_hostile, no_answer_is_paid_hangs_or_throws) {
-  // 50 ms without sanitizers on a quiet machine; the bound here only tells a verdict from a hang.
+  // 50 ms without sanitizers on a quiet machine; the bound here only separates a verdict from a hang.
   constexpr double kBound = 1;
   const std::vector<std::string> gold = {"41", "\\frac{\\sqrt{3}}{2}", "x^2+1"};
   for (const auto& [name, text] : hostile_answers()) {

@@ -92,7 +92,7 @@ RC_GTEST_PROP(verifier_property, a_number_is_not_paid_for_several_candidates, ()
         str("(", right, ", ", wrong, ")"), str(right, "; ", wrong, "; ", other), str("[", wrong, ", ", right, "]"),
         str(right, " = ", wrong), str(wrong, " = ", right), str("\\pm ", value.above == 0 ? wrong : right),
         str("x \\ge ", right), std::string("x"), std::string("NaN"), std::string("\\infty"), std::string("{}")}) {
-    if (is_paid(right, hedge)) RC_FAIL(str(hedge, "  is paid where the gold is  ", right));
+    if (is_rewarded(right, hedge)) RC_FAIL(str(hedge, "  is rewarded where the gold is  ", right));
   }
 }
 

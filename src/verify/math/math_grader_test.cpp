@@ -76,7 +76,7 @@ TEST(verifier, extraction_cases_agree) {
 
 // Training takes the last box alone whatever the gold answer is.
 TEST(verifier, boxes_in_words_are_parts_of_one_answer_only_where_all_of_them_count) {
-  int64_t paid = 0;
+  int64_t rewarded = 0;
   read_json_lines(golden("boxes.jsonl"), BadRows::stop, [&](const JsonRow& row) {
     std::string gold = row.value.at("gold"), response = row.value.at("response");
     bool equal = row.value.at("equal");
@@ -85,9 +85,9 @@ TEST(verifier, boxes_in_words_are_parts_of_one_answer_only_where_all_of_them_cou
         << row.where << " " << lenient.answer << ": " << lenient.reason;
     Extracted last = extract_answer(response, Extract::strict);
     EXPECT_EQ(strict.kind, grade(std::string(last.answer), {gold}, Extract::bare).kind) << row.where;
-    paid += equal;
+    rewarded += equal;
   });
-  EXPECT_GT(paid, 5);
+  EXPECT_GT(rewarded, 5);
 }
 
 // Sentences of small models without a box, read leniently.
@@ -101,7 +101,7 @@ TEST(verifier, a_number_in_a_sentence_is_taken_without_its_reasons) {
   });
 }
 
-// Whatever stands around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
+// Whatever is around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
 TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
   const std::vector<std::string> parts = {"\\boxed{7}", "\\boxed{8}", "<answer>", "</answer>", "7",         "{",
                                           "}",          "\\boxed{",   "<think>",  "</think>",  "\\fbox{7}", " so "};
@@ -114,16 +114,16 @@ TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
     }
     return text;
   };
-  int64_t paid = 0;
+  int64_t rewarded = 0;
   for (int i = 0; i < 3000; ++i) {
     bool right = rng.below(2) == 1;
     std::string inside = right ? "\\boxed{7}" : "\\boxed{8}";
     std::string response = str(noise(true), "<answer>", inside, "</answer>", noise(false));
     Verdict verdict = grade(response, {"7"}, Extract::answer_tag);
     EXPECT_EQ(verdict.kind, right ? VerdictKind::equal : VerdictKind::unequal) << response;
-    paid += verdict.kind == VerdictKind::equal;
+    rewarded += verdict.kind == VerdictKind::equal;
   }
-  EXPECT_GT(paid, 1000);
+  EXPECT_GT(rewarded, 1000);
   for (int i = 0; i < 3000; ++i) {  // without a closing tag nothing is
     std::string response = noise(true);
     for (size_t at; (at = response.find("</answer>")) != std::string::npos;) response.erase(at, 9);
@@ -259,8 +259,8 @@ TEST(verifier, long_exact_integers_are_compared_digit_by_digit) {
 }
 
 TEST(verifier, units_are_told_from_parts_of_the_answer) {
-  for (const char* paid : {"7\\text{ cm}^2", "7 dollars", "7\\text{ dollar}", "7\\%", "7^\\circ", "7"}) {
-    EXPECT_EQ(grade(paid, {"7"}, Extract::bare).kind, VerdictKind::equal) << paid;
+  for (const char* rewarded : {"7\\text{ cm}^2", "7 dollars", "7\\text{ dollar}", "7\\%", "7^\\circ", "7"}) {
+    EXPECT_EQ(grade(rewarded, {"7"}, Extract::bare).kind, VerdictKind::equal) << rewarded;
   }
   for (const char* wrong : {"7x", "7\\text{ or 7}", "7\\text{ thousand}"}) {
     EXPECT_NE(grade(wrong, {"7"}, Extract::bare).kind, VerdictKind::equal) << wrong;

@@ -1,4 +1,4 @@
-// No short answer may be worth something everywhere: each is paid for those gold answers that say it, and for few
+// No short answer may be worth something everywhere: each is rewarded for those gold answers that say it, and for few
 // others. What a gold answer says is read here by a few lines of text, which know nothing of the verifier.
 #include <gtest/gtest.h>
 
@@ -160,23 +160,23 @@ bool says(const std::string& gold, const std::string& answer) {
   return said_by(g) == said_by(a);
 }
 
-struct Paid {
+struct Rewarded {
   int64_t all = 0, other = 0;  // other: the gold answer does not say it
   std::string examples;
 };
 
-Paid paid_for(const std::string& text, const std::vector<ReadAnswer>& golds) {
-  Paid paid;
+Rewarded rewarded_for(const std::string& text, const std::vector<ReadAnswer>& golds) {
+  Rewarded rewarded;
   ReadAnswer answer = read_answer(text);
   for (const ReadAnswer& gold : golds) {
     Budget budget;
     if (compare_answers(gold, answer, budget).kind != VerdictKind::equal) continue;
-    ++paid.all;
+    ++rewarded.all;
     if (says(gold.source, text)) continue;
-    ++paid.other;
-    paid.examples += str("  ", gold.source, "\n");
+    ++rewarded.other;
+    rewarded.examples += str("  ", gold.source, "\n");
   }
-  return paid;
+  return rewarded;
 }
 
 void expect_no_universal_answer(const std::vector<std::string>& texts, size_t random, int64_t other) {
@@ -186,10 +186,10 @@ void expect_no_universal_answer(const std::vector<std::string>& texts, size_t ra
   std::vector<std::string> answers = short_answers();
   for (size_t k = 0; k < random; ++k) answers.push_back(answer_of_pieces(rng));
   for (const std::string& answer : answers) {
-    Paid paid = paid_for(answer, golds);
-    EXPECT_LE(paid.other, other) << answer << " is paid for " << paid.all << " gold answers, of which " << paid.other
-                                 << " do not say it:\n"
-                                 << paid.examples;
+    Rewarded rewarded = rewarded_for(answer, golds);
+    EXPECT_LE(rewarded.other, other) << answer << " is rewarded for " << rewarded.all << " gold answers, of which "
+                                     << rewarded.other << " do not say it:\n"
+                                     << rewarded.examples;
   }
 }
 

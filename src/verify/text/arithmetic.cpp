@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kLargestNumber = 1'000'000'000;
 constexpr int kDeepest = 64;  // parentheses inside parentheses
 
-// Texts that stand for an operator or a parenthesis, the longer of two that begin alike first.
+// Texts that mean an operator or a parenthesis, the longer of two that begin alike first.
 constexpr std::pair<std::string_view, char> kSymbols[] = {
     {"\\times", '*'}, {"\\cdot", '*'}, {"\\div", '/'},  {"\\left(", '('}, {"\\right)", ')'}, {"\u00d7", '*'},
     {"\u00f7", '/'},  {"\u2212", '-'}, {"\u00b7", '*'}, {"+", '+'},       {"-", '-'},        {"*", '*'},

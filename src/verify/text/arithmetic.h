@@ -19,7 +19,7 @@ std::optional<int64_t> whole_number(std::string_view text);
 // The operator or parenthesis that begins at `at`, or 0; `size` is how long its text is. An x that belongs to no word
 // multiplies.
 char symbol_at(std::string_view text, size_t at, size_t& size);
-// The text as digits and symbols alone; none where anything else stands in it. Blanks go, but those between two digits,
+// The text as digits and symbols alone; none if it has anything else. Blanks go, but those between two digits,
 // which keep two numbers apart.
 std::optional<std::string> symbols_of(std::string_view text);
 

@@ -49,7 +49,7 @@ std::optional<Countdown> read_countdown(std::string_view gold) {
 }
 
 // The last stretch of a text that can be read as an expression with an operator: "so 3 * (5 + 2) = 21." has
-// "3 * (5 + 2) = 21". "" where there is none, or where what stands at its ends would change it: "3.5 + 2" is no "5 +
+// "3 * (5 + 2) = 21". "" where there is none, or where the text at its ends would change it: "3.5 + 2" is no "5 +
 // 2", "10^2 + 5" no "2 + 5", "3 + 4!" no "3 + 4".
 std::string_view last_expression(std::string_view text) {
   const auto digit_at = [&](size_t at) { return at < text.size() && math::is_digit(text[at]); };
@@ -165,7 +165,7 @@ class CountdownGrader final : public EachAlone {
     }
     verdict.reason = "not an arithmetic expression";
     if (!found.symbols) return verdict;
-    // Of an equation every side must have the target's value, so that nothing false is paid; the first side with an
+    // Of an equation every side must have the target's value, so that nothing false is rewarded; the first side with an
     // operator is the expression.
     std::vector<Evaluation> sides;
     std::vector<Fraction> values;

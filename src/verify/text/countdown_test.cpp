@@ -37,7 +37,7 @@ constexpr CountdownCase kCountdownCases[] = {
     {"21: 1 2 3 4", "(1 + 2) * (3 + 4) = 3 * 7 = 21", kRight},
     {"24: 3 3 8 8", "8 / (3 - 8 / 3)", kRight},  // 8 divided by a third, exactly
     {"-4: 3 7", "3 - 7", kRight},
-    // Wrong, and why it is not paid.
+    // Wrong, and why it is not rewarded.
     {"24: 3 8", "3 + 8", kWrong},
     {"24: 3 8", "3 * 8 = 25", kWrong},     // a false equation
     {"24: 3 8", "24", kUnread},            // no expression of the numbers
@@ -116,7 +116,7 @@ TEST(countdown_grader, puts_the_same_expression_into_one_class) {
   EXPECT_EQ(group[4].answer_class, -1);
 }
 
-// Expressions are made together with their value, in long double where that is exact; another target is never paid.
+// Expressions are made together with their value, in long double where that is exact; another target is never rewarded.
 TEST(countdown_grader, agrees_with_the_value_that_an_expression_was_made_with) {
   struct Made {
     std::string text;
@@ -124,7 +124,7 @@ TEST(countdown_grader, agrees_with_the_value_that_an_expression_was_made_with) {
     bool atom;
   };
   Rng rng(7, 1);
-  int paid = 0;
+  int rewarded = 0;
   for (int i = 0; i < 3000; ++i) {
     std::vector<Made> parts;
     std::vector<std::string> numbers;
@@ -156,9 +156,9 @@ TEST(countdown_grader, agrees_with_the_value_that_an_expression_was_made_with) {
     EXPECT_EQ(judged(str(parts[0].value, ": ", given), parts[0].text).kind, kRight) << parts[0].text;
     EXPECT_EQ(judged(str(parts[0].value + 1, ": ", given), parts[0].text).kind, kWrong) << parts[0].text;
     EXPECT_EQ(judged(str(parts[0].value, ": ", given, " 1"), parts[0].text).kind, kWrong) << parts[0].text;
-    ++paid;
+    ++rewarded;
   }
-  EXPECT_EQ(paid, 3000);
+  EXPECT_EQ(rewarded, 3000);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class FakeForward final : public Forward {
     return rows;
   }
 
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override {
     counts.slots = room.slots + room.prompt_slots;
     return std::make_unique<Cache>(*this, counts.slots, room.length);
   }

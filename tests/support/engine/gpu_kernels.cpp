@@ -342,7 +342,7 @@ void try_adamw(CheckSide& side, const CheckShape& s) {
   a.g = side.changed_floats(a.n, 0.1f);
   a.m = side.changed_floats(a.n, 0.01f);
   a.v = side.changed_floats(a.n, 1e-4f, 2e-4f);  // all above 0
-  a.spoilt = static_cast<int32_t*>(side.out(1, at::kInt, 0).zero_().mutable_data_ptr());
+  a.nonfinite = static_cast<int32_t*>(side.out(1, at::kInt, 0).zero_().mutable_data_ptr());
   side.call(a.n * 32, [&](const gpu::Table& t, gpu::Stream stream) { t.adamw(stream, a); });
 }
 

@@ -80,7 +80,7 @@ class AtenForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
   bool backward_by_hand() const override { return false; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override {
     return std::make_unique<AtenCache>(shape_.config, room.slots + room.prompt_slots, room.length,
                                        at::TensorOptions().dtype(type_).device(device()));
   }
@@ -142,7 +142,7 @@ AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32
 template <class Attend>
 at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
   const BlockShape& s = shape_;
-  at::Tensor x = at::index_select(weights_.embed.leaf, 0, rows.token).to(type_).to(at::kFloat);
+  at::Tensor x = at::index_select(weights_.embed.parameter, 0, rows.token).to(type_).to(at::kFloat);
   if (const float scale = s.embedding_scale(type_); scale != 1) x = x * scale;
   for (size_t i = 0; i < weights_.layers.size(); ++i) {
     const Layer& layer = weights_.layers[i];

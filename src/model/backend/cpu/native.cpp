@@ -1,6 +1,6 @@
-// The forward pass on the CPU: own row kernels (kernels/kernels.h) around GEMMs whose rows do not depend on each
-// other (model/gemm/gemm.h), so a row's bits are the same whatever else is in the batch. Decoding, prefill and training
-// run the same code; what differs is where keys and values lie and whether activations are kept.
+// The forward pass on the CPU: own row kernels (kernels/kernels.h) around GEMMs whose rows do not depend on each other
+// (model/gemm/gemm.h), so a row is bit-identical in any batch. Decoding, prefill and training run the same code; only
+// the address of keys and values differs, and whether activations are saved for backward.
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
@@ -34,7 +34,7 @@ class NativeForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override;
   bool shares_prefixes() const override { return true; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override {
     return std::make_unique<TiledCache<E>>(shape_, room);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
@@ -163,7 +163,7 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
     saved->key.reset();
     saved->value.reset();
   }
-  return tied_to_leaves(weights_, out, [this, saved](const at::Tensor& d_hidden) {
+  return tied_to_parameters(weights_, out, [this, saved](const at::Tensor& d_hidden) {
     native_backward<E>(shape_, weights_, rope_, *saved, d_hidden);
   });
 }

@@ -349,11 +349,11 @@ class BlockBackward {
   const RopeTables& rope_;
   const SavedForBackward& saved_;
   const BlockForward<E> forward_;
-  std::vector<std::vector<Part>> followed_;  // [sequences] of one that others go on from: it and they
+  std::vector<std::vector<Part>> followed_;  // [sequences] of one that others continue: it and they
   int64_t shared_rows_ = 0;
   at::Tensor d_shared_;
   int64_t rows_, P_;
-  Scratch<E> scratch_, d_;  // what forward had there, made again, and its gradient
+  Scratch<E> scratch_, d_;  // what forward had there, recomputed, and its gradient
   at::Tensor d_gate_up_, d_qkv_, d_attended_;
   at::Tensor d_out_;  // [P, D] the residual stream's gradient in E
 };
@@ -370,9 +370,9 @@ void native_backward(const BlockShape& shape, const Weights& weights, const Rope
   block.d_h().narrow(0, 0, rows).copy_(shape.hidden_scale == 1 ? d_hidden : d_hidden * shape.hidden_scale);
   block.norm(saved.last, weights.norm, dx);
   each_block_backward(weights, saved.blocks, block, dx);
-  if (!weights.embed.leaf.requires_grad()) return;
+  if (!weights.embed.parameter.requires_grad()) return;
   if (const float scale = shape.embedding_scale(kTypeOf<E>); scale != 1) dx.mul_(scale);
-  float* d_embed = data(gradient_of(weights.embed.leaf));
+  float* d_embed = data(gradient_of(weights.embed.parameter));
   for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + saved.packed.token[i] * D);
 }
 

@@ -1,4 +1,4 @@
-// The steps of a block on the CPU, as block.h draws them.
+// The steps of a block on the CPU, in the order of block.h.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Keys and values on the CPU, as kernels::Attend reads them: keys [layer][sequence][kv head][tile][d][16] and values
-// [layer][sequence][kv head][token][stride]. Where the room says so, the whole tiles of a prompt lie in a place of
+// [layer][sequence][kv head][token][stride]. If the capacity says so, the whole tiles of a prompt are in a place of
 // their own, which belongs to the prompt's slot and to all that it was copied to, and is free when the last of them is
 // released; the tile in which the prompt ends, and what follows, is each response's own.
 #pragma once
@@ -10,14 +10,14 @@
 #include "base/error.h"
 #include "model/backend/block.h"
 #include "model/model.h"
-#include "sampling/engine_room.h"
+#include "sampling/kv_budget.h"
 
 namespace ucas {
 
 template <class E>
 class TiledCache final : public KvCache {
  public:
-  TiledCache(const BlockShape& s, const EngineRoom& room)
+  TiledCache(const BlockShape& s, const KvBudget& room)
       : length_(room.length),
         layers_(s.config.num_hidden_layers),
         K_(s.K),
@@ -64,7 +64,7 @@ class TiledCache final : public KvCache {
   // Before a slot is filled from its first token on.
   void begin(int64_t slot, int64_t tokens) {
     release(slot);
-    UCAS_CHECK(tokens <= (slot < own_slots_ ? own_ : of_prompt_), "the sequence must lie inside its cache slot");
+    UCAS_CHECK(tokens <= (slot < own_slots_ ? own_ : of_prompt_), "the sequence must fit its cache slot");
     if (slot < own_slots_) return;
     UCAS_CHECK(!free_.empty(), "the KV cache needs a slot per active prompt and per waiting prompt");
     held_[slot].prompt = free_.back();
@@ -75,7 +75,7 @@ class TiledCache final : public KvCache {
   KvAddress address(int64_t slot, int64_t position) const {
     const Held& held = held_[slot];
     if (slot >= own_slots_) return at(own_slots_ * own_ + held.prompt * of_prompt_, of_prompt_, position);
-    UCAS_CHECK(position - held.shared < own_, "the token must lie inside its cache slot");
+    UCAS_CHECK(position - held.shared < own_, "the token must be inside its cache slot");
     KvAddress address = at(slot * own_, own_, position);
     if (held.shared > 0)
       address.share_prefix(at(own_slots_ * own_ + held.prompt * of_prompt_, of_prompt_, 0), held.shared, d_, stride_);

@@ -1,5 +1,5 @@
-// Backward of gpu_forward.cpp, from the bottom of block.h's diagram up; norms and SwiGLU are made again. What belongs
-// to frozen parameters is not computed.
+// Backward of gpu_forward.cpp, from the bottom of block.h's diagram up; norms and SwiGLU are recomputed. Gradients of
+// frozen parameters are not computed.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_put.h>
@@ -87,9 +87,9 @@ void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights
     GpuBackward backward(block, saved);
     each_block_backward(weights, saved.blocks, backward, dx, dx_narrow);
   }
-  if (!weights.embed.leaf.requires_grad()) return;
-  // By sorting, not by atomics: the same bits every time.
-  at::Tensor d_embed = gradient_of(weights.embed.leaf);
+  if (!weights.embed.parameter.requires_grad()) return;
+  // By sorting, not by atomics: bit-identical every time.
+  at::Tensor d_embed = gradient_of(weights.embed.parameter);
   d_embed.index_put_({saved.rows.token.narrow(0, 0, saved.rows.rows).to(at::kLong)}, dx.narrow(0, 0, saved.rows.rows),
                      /*accumulate=*/true);
 }

@@ -66,7 +66,7 @@ at::Tensor on_device(std::span<const int32_t> values, at::Device device) {
   const auto n = static_cast<int64_t>(values.size());
   const at::Tensor host = device.is_cpu() ? at::empty({n}, at::kInt) : pinned({n}, at::kInt);
   std::ranges::copy(values, host.mutable_data_ptr<int32_t>());
-  return device.is_cpu() ? host : host.to(device, at::kInt, /*non_blocking=*/true);  // the host goes on
+  return device.is_cpu() ? host : host.to(device, at::kInt, /*non_blocking=*/true);  // the host does not wait
 }
 
 GpuRows::GpuRows(const Packed& packed, at::Device device)
@@ -175,7 +175,7 @@ void GpuBlock::attend(const GpuRows& rows, int64_t window, Activations& a) const
     a.attended = emulation().attend(s_, rows, window, heads);
     return;
   }
-  // Where a sequence has more keys than rows, its last row sees the last key: the ones before are what it goes on from.
+  // Where a sequence has more keys than rows, its last row sees the last key: the ones before are of its prefix.
   const auto [out, softmax, seed, offset, mask] = at::_flash_attention_forward(
       heads[0], heads[1], heads[2], rows.cumulative, rows.cumulative_keys, rows.most_rows, rows.longest, 0.0,
       /*is_causal=*/true, /*return_debug_mask=*/false, scale_of(s_), window_left(window), window_right(window));

@@ -28,12 +28,12 @@ Kernels kernels_of(at::Device device);
 // Sequences end to end, padded.
 struct GpuRows {
   GpuRows(const Packed& packed, at::Device device);
-  int64_t rows = 0, padded = 0, most_rows = 0, longest = 0;  // of a sequence's own; with what it goes on from
+  int64_t rows = 0, padded = 0, most_rows = 0, longest = 0;  // of a sequence's own; with its prefix
   std::vector<int64_t> begin, begin_keys;  // padding is the last sequence, if there is any; keys: with those before
   at::Tensor token, position;              // [P] int32
-  at::Tensor cumulative, cumulative_keys;  // [sequences + 1] int32, the same where no sequence goes on from another
-  // Where one does: the rows whose keys each sequence sees, its own last, and where the key of each row lies among
-  // them, [P + 1] offsets into `seen`. int32.
+  at::Tensor cumulative, cumulative_keys;  // [sequences + 1] int32, the same where no sequence continues another
+  // Where one does: the rows whose keys each sequence sees, its own last, and the index of each row's key among them,
+  // [P + 1] offsets into `seen`. int32.
   at::Tensor key_row, seen, first_seen;
 
  private:
@@ -102,7 +102,7 @@ class GpuBlock {
                       const at::Tensor& d_qkv) const;
   std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const Activations& a,
                                             const at::Tensor& d_attended) const;
-  // act: the activation made again on the way, where it is wanted.
+  // act: the recomputed activation, if defined.
   void activation_backward(const Activations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
                            const at::Tensor& act) const;
   // sum = its rows added up, on top of what is there or not; f32 of f32 or bf16 [n, width].

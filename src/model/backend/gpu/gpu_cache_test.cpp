@@ -150,7 +150,7 @@ TEST(gpu_cache, long_random_runs_keep_all_blocks_and_one_response_at_full_length
         const int64_t tokens = std::min(length, cache.held(slot) * kBlock + rng.below(kBlock) + 1);
         if (!cache.reserve(slot, tokens)) {
           ++refused;
-          cache.release(slot);  // set aside
+          cache.release(slot);  // evicted
         }
       } else if (kind < 8) {
         cache.release(slot);

@@ -53,12 +53,12 @@ at::Tensor GpuForward::hidden(const Packed& packed) {
     out = run(saved->rows, {}, nullptr, wants ? saved.get() : nullptr);
   }
   if (!wants) return out;
-  return tied_to_leaves(weights_, out, [this, saved](const at::Tensor& d_hidden) {
+  return tied_to_parameters(weights_, out, [this, saved](const at::Tensor& d_hidden) {
     gpu_backward(shape_, kernels_, weights_, rope_, *saved, d_hidden);
   });
 }
 
-std::unique_ptr<KvCache> GpuForward::make_cache(const EngineRoom& room) {
+std::unique_ptr<KvCache> GpuForward::make_cache(const KvBudget& room) {
   return std::make_unique<GpuCache>(shape_, room.slots + room.prompt_slots, room.length, room.tokens, kernels_.device);
 }
 

@@ -10,7 +10,7 @@ namespace ucas {
 // Rows of a decoding step, where the device reads them. P: a multiple of kRowAlign.
 struct DecodeRows {
   at::Tensor token, position, slot;  // [P] int32
-  int64_t most_blocks;               // of any row: its position lies in the last of them at most
+  int64_t most_blocks;               // of any row: its position is in the last of them at most
 };
 
 class GpuForward final : public Forward {
@@ -19,7 +19,7 @@ class GpuForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override;
   bool shares_prefixes() const override { return true; }
-  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override;
+  std::unique_ptr<KvCache> make_cache(const KvBudget& room) override;
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override;
   std::unique_ptr<Decoder> make_decoder(Head& head, KvCache& cache, const SamplingConfig& sampling) override;
 

@@ -76,7 +76,7 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
   const int64_t P = s.h.size(0), D = s.h.size(1), vocab = s.lm_head.compute.size(0);
   const at::TensorOptions options = s.lse.options();
   const at::Tensor d_hidden = s.wants_hidden ? at::zeros({P, D}, options) : at::Tensor();
-  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
+  const at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.parameter) : at::Tensor();
   at::Tensor part[3];  // of padding, too: 0
   for (size_t k = 0; k < 3; ++k) {
     part[k] = at::zeros({P}, options);
@@ -187,7 +187,7 @@ class GpuHead final : public Head {
                .inverse_temperature = inverse_temperature,
                .rows = rows,
                .wants_hidden = hidden.requires_grad(),
-               .wants_head = weight().leaf.requires_grad()};
+               .wants_head = weight().parameter.requires_grad()};
     const Kernels kernels = kernels_of(hidden.device());
     HeadStats out;
     {
@@ -228,7 +228,7 @@ class GpuHead final : public Head {
     read.finish(out, s.lse.narrow(0, 0, rows));
     if (!wants_gradient) return out;
     s.entropy = s.entropy.clone();  // the output becomes part of a graph
-    return with_gradient(std::move(out), signals, {hidden, weight().leaf},
+    return with_gradient(std::move(out), signals, {hidden, weight().parameter},
                          [s](const std::vector<at::Tensor>& g) { return gpu_head_backward(s, g); });
   }
 };

@@ -1,5 +1,5 @@
 // The LM head on a device with kernels of its own: statistics and their gradient over all rows and gpu::kHeadTile
-// columns at a time, and tokens sampled where the logits lie.
+// columns at a time, and tokens sampled on the device of the logits.
 #pragma once
 
 #include "model/backend/gpu/gpu_block.h"
@@ -9,19 +9,19 @@ namespace ucas {
 
 std::unique_ptr<Head> make_gpu_head(Matrix weight);
 
-// Rows whose logits of a tile lie side by side, at most (32 MiB).
+// Rows of a tile's logits buffer, at most (32 MiB).
 constexpr int64_t kGpuHeadRows = 4096;
 // Those that are computed together, of so many.
 int64_t rows_of_head_part(int64_t rows);
 
-// Draws a token for every row of logits; what it needs stays between calls, so that it can be recorded.
+// Samples a token for every row of logits; its buffers stay between calls, so that it can be recorded.
 class DeviceSampler {
  public:
   DeviceSampler(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling);
 
   gpu::SamplerState state_of(const SampleKey& key, bool greedy) const;
-  // Where the keys of the rows' draws are put before, and what was sampled lies after, [rows] gpu::SamplerState and
-  // gpu::DeviceSampledToken as bytes; `of_run` what they share, one gpu::SamplerRun.
+  // Inputs of the sampler before the call and its results after, [rows] gpu::SamplerState and gpu::DeviceSampledToken
+  // as bytes; `of_run` what all rows share, one gpu::SamplerRun.
   const at::Tensor& of_run() const { return of_run_; }
   const at::Tensor& state() const { return state_; }
   const at::Tensor& sampled() const { return sampled_; }

@@ -88,9 +88,9 @@ TEST(gpu_kernels, a_broken_kernel_is_found_and_no_other) {
 }
 
 TEST(gpu_kernels, so_are_smaller_faults) {
-  const auto expect_found = [](const char* kernel, Break spoil) {
+  const auto expect_found = [](const char* kernel, Break break_it) {
     gpu::Table table = gpu::host();
-    spoil(table);
+    break_it(table);
     EXPECT_EQ(failed_kernels(table), std::vector<std::string>{kernel});
   };
   expect_found("attend_decode", [](gpu::Table& table) {

@@ -119,11 +119,11 @@ TEST(gpu_recording, a_step_holds_no_seed_step_length_or_key) {
     for (size_t i = of_step; i < one.calls.size(); ++i) ASSERT_EQ(one.calls[i], one.calls[i - of_step]) << i;
     bool differ = false;
     for (size_t i = 0; i < one.tokens.size(); ++i) differ = differ || one.tokens[i].token != other.tokens[i].token;
-    EXPECT_TRUE(differ) << "other keys draw other tokens";
+    EXPECT_TRUE(differ) << "other keys sample other tokens";
   }
 }
 
-// LibTorch fills what it hands out with NaN and the largest integers then.
+// LibTorch fills what it allocates with NaN and the largest integers then.
 class Poison {
  public:
   Poison() {

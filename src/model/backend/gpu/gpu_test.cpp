@@ -234,7 +234,7 @@ class HeadTrial {
   }
   Matrix matrix(at::Device device) const {
     Matrix m;
-    m.leaf = weight_.to(at::kFloat).to(device).requires_grad_(true);
+    m.parameter = weight_.to(at::kFloat).to(device).requires_grad_(true);
     m.compute = weight_.to(device);
     return m;
   }
@@ -247,7 +247,7 @@ class HeadTrial {
     std::vector<at::Tensor> out;
     for (const at::Tensor& t : {s.logprob, s.entropy, s.confidence, s.logit, s.margin}) out.push_back(t.detach().cpu());
     out.push_back(h.grad().cpu());
-    out.push_back(head.weight().leaf.grad().cpu());
+    out.push_back(head.weight().parameter.grad().cpu());
     if (likeliest > 0) out.push_back(s.signals[0].detach().cpu());
     return out;
   }

@@ -16,7 +16,7 @@ namespace ucas::math {
 
 // Does an answer say what the gold answer says? Numbers and functions by exact arithmetic (verify/math/exact/exact.h),
 // the rest by structure: sets and lists without order, tuples, matrices, intervals and inequalities as sets of reals,
-// equations up to a factor, named values, units. The rules, with what is never paid, are listed in docs/verifier.md.
+// equations up to a factor, named values, units. The rules, with what is never right, are in docs/verifier.md.
 
 struct Comparison {
   VerdictKind kind = VerdictKind::unparseable;

@@ -46,7 +46,7 @@ struct Piece {
 
 struct Named {
   std::string name;     // "" for none
-  Part value, of = {};  // `of`: what stands as the name, id kNoNode for none
+  Part value, of = {};  // `of`: the name, id kNoNode for none
 };
 
 // A value of a list, and what the list says it is.
@@ -60,7 +60,7 @@ class Comparer {
  public:
   Comparer(const Tree& gold, const Tree& answer, Budget& budget, const MathOptions& options);
   Finding compare(Part gold, Part answer, int depth = 0);
-  // The whole of both, with letters that may stand for any constant or integer renamed.
+  // The whole of both, with letters for any constant or integer renamed.
   Finding compare_up_to_letters();
   Part gold() const { return {&gold_, gold_.root()}; }
   Part answer() const { return {&answer_, answer_.root()}; }

@@ -27,7 +27,7 @@ struct Letters {
   Names inner;     // in a denominator, an exponent or a function
   Names raised;    // C_2 of C_2^3
   Names indices;   // n of a_n
-  Names terms;     // C of x^2 + C and of C e^x: a term, or the factor of one, beside a variable
+  Names terms;     // C of x^2 + C and of C e^x: a term, or the factor of one, next to a variable
   bool periodic = false;  // there is a \pi, or degrees
   bool has_definition() const { return !bound.empty(); }
 };
@@ -106,11 +106,11 @@ char base_letter(std::string_view name) {
 
 bool one_of(std::string_view letters, char c) { return c != '\0' && letters.find(c) != std::string_view::npos; }
 
-// What a letter stands for if nothing is said: any integer, any constant.
+// What a letter means by default: any integer, any constant.
 bool is_integer_letter(std::string_view name) { return one_of("knmlj", base_letter(name)) || name == "ell"; }
 bool is_constant_of_integration(std::string_view name) { return one_of("cC", base_letter(name)); }
 
-// Coefficients of a family, beside the variables that its definition names.
+// Coefficients of a family, besides the variables that its definition names.
 bool is_coefficient(std::string_view name) {
   return one_of("abcdkmnpqrABCDK", base_letter(name)) || name == "alpha" || name == "beta" || name == "lambda";
 }
@@ -201,7 +201,7 @@ std::vector<std::string> bound_symbols(Part p) {
 }
 
 // The ways in which the letters that only the answer has can be those that only the gold has, one for one; the one
-// way without renaming where there is none. Only letters that by their name or by what is said of them may stand for
+// way without renaming where there is none. Only letters that by their name or by what is said of them may mean
 // anything: x + a is not x + b.
 std::vector<std::vector<Renaming>> Comparer::renamings() const {
   std::vector<std::vector<Renaming>> none(1);

@@ -204,7 +204,7 @@ std::optional<std::vector<Piece>> Comparer::shared(const std::vector<Piece>& a, 
   return out;
 }
 
-// x < 1 or x > 2; x > 1 and x < 2, unless nothing is both, where "and" stands for "or".
+// x < 1 or x > 2; x > 1 and x < 2, unless nothing is both, where "and" means "or".
 std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
   bool either = p.node().has(Connective::conj_or);
   if (!either && !p.node().has(Connective::conj_and)) return std::nullopt;

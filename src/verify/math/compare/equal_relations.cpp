@@ -82,7 +82,7 @@ bool asks_for_quantity(Part p, bool chain) {
 
 }  // namespace
 
-// What may stand left of "=" as a mere name: x, f(x), A:B, AB, (x, y), \Delta p.
+// What may be left of "=" as a mere name: x, f(x), A:B, AB, (x, y), \Delta p.
 bool is_name(Part p) {
   switch (p.kind()) {
     case Kind::symbol:
@@ -148,12 +148,12 @@ Named Comparer::strip_name(Part part) {
   if (part.child(0).kind() == Kind::text && part.id == part.tree->root()) named = names_quantity(part.child(0).text());
   if (about != std::string_view::npos && about > 0) last = about;
   if (about == 0 && !named) last = 0;
-  // An exact value beside its decimals; not two values beside each other.
+  // An exact value next to its decimals; not two values next to each other.
   if (about != std::string_view::npos && last == about && !roughly_equal(part.child(about), part.child(about + 1))) {
     return {"", part};
   }
   if (last == 0) return {"", part.child(0)};
-  // x = 16/2 = 8: what stands between says the same, or is a formula of other letters
+  // x = 16/2 = 8: what is between says the same, or is a formula of other letters
   for (size_t k = 1; named && k < last; ++k) {
     int side = lower(part.child(k)), value = lower(part.child(last));
     auto letters = symbols_of(*part.tree, part.child(k).id);
@@ -293,7 +293,7 @@ bool Comparer::other_unknown(Part gold, Part answer) const {
   return !g.empty() && !a.empty() && !same_unknown(g, a);
 }
 
-// A formula beside its name in other letters (BA for AB), for names of segments.
+// A formula next to its name in other letters (BA for AB), for names of segments.
 std::string Comparer::segment_of(Part name) {
   std::string letters;
   if (name.kind() != Kind::product || !is_name(name)) return letters;

@@ -127,7 +127,7 @@ bool Comparer::within(int g, int a, int64_t exponent, bool half) {
   return sign && (half ? *sign >= 0 : *sign > 0);
 }
 
-// A decimal stands for what it was rounded from:
+// A decimal means what it was rounded from:
 //   - a gold of three digits or more is met by any exact value (or decimal of three more places) that rounds, or is cut
 //     off, to it;
 //   - an exact gold that is no integer is met by a decimal that it rounds to: of five digits or more for a fraction, of

@@ -12,7 +12,7 @@ namespace ucas::math {
 // difference of rational functions or numbers that is not zero. unknown: anything else.
 enum class ModularZero : uint8_t { no, yes, unknown };
 
-// A number that looks drawn at random, the same for the same x (splitmix64).
+// A number that looks random, the same for the same x (splitmix64).
 inline uint64_t scramble(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -26,7 +26,7 @@ ModularZero zero_modulo_primes(const Circuit& circuit, int a, int b, uint64_t se
 
 namespace ucas::math::balls {
 
-bool larger_than(const acb_t z, slong bits);  // |z| > 2^bits, as far as the ball tells
+bool larger_than(const acb_t z, slong bits);  // |z| > 2^bits, as far as the ball shows
 void set_constant(acb_t z, const CircuitNode& node, slong prec);
 // r = op(x, y); y is null for functions of one argument, `right` the node of the last argument.
 void apply(acb_t r, CircuitOp op, acb_t x, acb_t y, const CircuitNode& right, slong prec);

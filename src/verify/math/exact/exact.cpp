@@ -49,13 +49,13 @@ slong exponent_of(const acb_t z) {
 // The value of a variable at a sample point. At the first points all variables are positive and of like size, so that
 // roots and logarithms are real. Behind them come pairs of points, a variable each: it alone is negative, it alone is
 // positive; the sizes go in turn, from below one to beyond the constants of the expression (`reach`).
-void set_sample(acb_t z, uint64_t draw, size_t variable, int point, double reach) {
+void set_sample(acb_t z, uint64_t random, size_t variable, int point, double reach) {
   constexpr double kSizes[kAlike][2] = {{0.2, 0.9}, {1.05, 3}, {3, 12}, {20, 70}};
   size_t pair = static_cast<size_t>(std::max(point - kAlike, 0)) / 2;
   bool alike = point < kAlike, far = !alike && (pair + variable) % 3 == 2;
   const double* size = kSizes[alike ? static_cast<size_t>(point) : 2 * ((pair + variable) % 3 % 2)];
   double from = far ? 1.5 * reach : size[0], to = far ? 3 * reach : size[1];
-  double share = static_cast<double>(draw >> 32) * 0x1p-32;
+  double share = static_cast<double>(random >> 32) * 0x1p-32;
   bool negative = !alike && (pair == variable % kSigned) != (point % 2 == 1);
   // a short dyadic number: exact, and cheap to compute with
   double x = std::ldexp(std::round(std::ldexp(from + (to - from) * share, 16)), -16);
@@ -381,7 +381,7 @@ Decision Exact::equal(int a, int b) {
 }
 
 Decision Exact::proportional(int a, int b, bool positive) {
-  // The quotient at a few points tells the factor; it is a constant if a(x) b(y) = a(y) b(x) for all of them.
+  // The quotient at a few points is the factor; it is a constant if a(x) b(y) = a(y) b(x) for all of them.
   work_->need(a, b);
   const Circuit& c = work_->circuit;
   if (c[a].opaque || c[b].opaque) return equal(a, b);
@@ -578,10 +578,10 @@ ModularZero zero_modulo_primes(const Circuit& circuit, int a, int b, uint64_t se
   std::vector<uint64_t> value(top + 1);
   std::vector<char> defined(value.size());
   bool exact = circuit[a].rational && circuit[b].rational;
-  uint64_t draw = scramble(seed);
-  for (int k = 0; k < 2; ++k, draw = scramble(draw)) {
-    const Field& field = primes()[(draw % (kPrimes / 2)) + k * (kPrimes / 2)];
-    Evaluation evaluation{circuit, field, draw, value, defined};
+  uint64_t random = scramble(seed);
+  for (int k = 0; k < 2; ++k, random = scramble(random)) {
+    const Field& field = primes()[(random % (kPrimes / 2)) + k * (kPrimes / 2)];
+    Evaluation evaluation{circuit, field, random, value, defined};
     if (!budget.spend(20 * (top + 1))) return ModularZero::unknown;
     for (int n = 0; n <= top; ++n) {
       const CircuitNode& node = circuit[n];

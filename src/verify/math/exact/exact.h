@@ -112,7 +112,7 @@ class Exact {
 
 // From trees to circuits: the numeric meaning of a subtree, where it has one.
 
-// A symbol of one answer that stands for a symbol of the other one.
+// A symbol of one answer that is renamed to a symbol of the other one.
 struct Renaming {
   std::string from, to;
 };

@@ -11,7 +11,7 @@ namespace ucas::math {
 
 namespace {
 
-// Last place where `phrase` (lower case) stands, letters compared without case.
+// Last place of `phrase` (lower case), letters compared without case.
 size_t rfind_phrase(std::string_view text, std::string_view phrase) {
   auto lower = [](char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; };
   for (size_t at = text.size() + 1; at-- > phrase.size();) {
@@ -120,7 +120,7 @@ std::string_view formula_around(std::string_view text, size_t at) {
   return inside ? trim_answer(text.substr(open + 2, close - open - 2)) : std::string_view();
 }
 
-// Digits of a word are no number: R2D2, v2, GPT-4, 3D. Behind a number only a unit or the end of an ordinal may stand.
+// Digits of a word are no number: R2D2, v2, GPT-4, 3D. Only a unit or the end of an ordinal may follow a number.
 bool inside_word(std::string_view text, size_t begin, size_t end) {
   if (begin > 0 && is_letter(text[begin - 1])) return true;
   size_t tail = end;
@@ -370,7 +370,7 @@ struct Box {
   size_t begin = 0, end = kUnclosed;  // of its content
 };
 
-// Length of the command \boxed or \fbox at `at`; kNone: none stands there.
+// Length of the command \boxed or \fbox at `at`; kNone: none is there.
 size_t command_length(std::string_view text, size_t at) {
   for (std::string_view command : {std::string_view("\\boxed"), std::string_view("\\fbox")}) {
     if (text.compare(at, command.size(), command) != 0) continue;
@@ -431,7 +431,7 @@ Boxes boxes_of(std::string_view text) {
       open.pop_back();
     }
   }
-  // The last box inside another closed one stands for that one.
+  // The last box inside another closed one counts as that one.
   if (boxes.last.begin != kNone && boxes.last.end != kUnclosed && !boxes.closed.empty()) {
     Box outer = boxes.closed.back();
     if (outer.begin <= boxes.last.begin && outer.end >= boxes.last.end) boxes.last = outer;
@@ -465,7 +465,7 @@ constexpr size_t kJoined = 20;  // boxes in words
 // Where the command of a box begins, whose content is known.
 size_t command_begin(std::string_view text, Box box) { return text.rfind('\\', box.begin - 1); }
 
-// What stands between two boxes, from the end of the first one.
+// The text between two boxes, from the end of the first one.
 std::string_view gap_between(std::string_view text, Box first, Box second) {
   size_t begin = first.end + (first.end < text.size() && text[first.end] == '}'), end = command_begin(text, second);
   return end > begin ? text.substr(begin, end - begin) : std::string_view();
@@ -476,7 +476,7 @@ std::string_view content_of(std::string_view text, Box box) {
 }
 
 // Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
-// ends with the last one begins: at its first backslash, or kNone if the last stands alone.
+// ends with the last one begins: at its first backslash, or kNone if the last is alone.
 size_t run_of_boxes(std::string_view text, const Boxes& boxes) {
   size_t k = boxes.closed.size();
   if (k == 0 || boxes.closed.back().begin != boxes.last.begin) return kNone;
@@ -521,7 +521,7 @@ bool ends_sentence(std::string_view gap) {
   return false;
 }
 
-// "and the height is", ", y =": the second box goes on with the list. "(b)", "part 2", "second": it answers another
+// "and the height is", ", y =": the second box continues the list. "(b)", "part 2", "second": it answers another
 // part.
 bool goes_on(std::string_view gap) {
   return !ends_sentence(gap) && (gap.find(',') != kNone || has_word(gap, "and") || has_word(gap, "et"));

@@ -13,8 +13,8 @@ namespace {
 bool is_word_letter(char c) { return is_letter(c) || beyond_ascii(c); }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Backslashes doubled throughout, as in text that was escaped once too often: "\\frac", unless rows of a matrix are
-// what they stand for.
+// Backslashes doubled throughout, as in text that was escaped once too often: "\\frac", unless they mean rows of a
+// matrix.
 bool doubled_backslashes(std::string_view text) {
   bool doubled = false;
   for (size_t i = 0; i + 1 < text.size(); ++i) {
@@ -132,11 +132,11 @@ void Lexer::push(Token token) {
 
 void Lexer::open_brace() {
   // The braces of \text{..} and \mathbf{..} only say how far the style reaches.
-  bool silent = pending_style_ && next_style_ != Style::math;
-  styles_.push_back({style_, silent});
+  bool hidden = pending_style_ && next_style_ != Style::math;
+  styles_.push_back({style_, hidden});
   if (pending_style_) style_ = next_style_;
   pending_style_ = false;
-  if (!silent) push_symbol('{');
+  if (!hidden) push_symbol('{');
   brackets_.push_back('{');
 }
 
@@ -145,7 +145,7 @@ void Lexer::close_brace() {
     balanced_ = false;
     return;
   }
-  if (!styles_.back().silent) push_symbol('}');
+  if (!styles_.back().hidden) push_symbol('}');
   style_ = styles_.back().outer;
   styles_.pop_back();
   while (!brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
@@ -454,7 +454,7 @@ size_t Lexer::thousands_end(size_t end) const {
   // Between brackets a comma parts elements, except before a group that begins with 0: (1,006) is no pair.
   bool elements = !brackets_.empty() && brackets_.back() != '{';
   if (last == end || (elements && !zeros) || (separator == ' ' && (elements || is_letter(at(last))))) return end;
-  // In a longer list such as 5,103,105 the numbers stand alone.
+  // In a longer list such as 5,103,105 each number is one.
   if (!tokens_.empty() && !space_ && tokens_.back().kind == TokenKind::symbol && tokens_.back().symbol == ',')
     return end;
   return last;

@@ -82,7 +82,7 @@ class Lexer {
   std::vector<Token> tokens_;
   struct Brace {
     Style outer;
-    bool silent;
+    bool hidden;
   };
   std::vector<Brace> styles_;   // of open braces
   std::vector<char> brackets_;  // open ( [ { |, where a comma parts elements

@@ -117,7 +117,7 @@ struct Word {
   int value;
 };
 // clang-format off
-// Beside the commands of functions, which are understood as words, too.
+// Besides the commands of functions, which are understood as words, too.
 constexpr Word kFunctionWords[] = {
     {"asin", id(Function::arcsin)}, {"acos", id(Function::arccos)}, {"atan", id(Function::arctan)},
     {"sqrt", id(Function::sqrt)}, {"floor", id(Function::floor)}, {"ceil", id(Function::ceil)},

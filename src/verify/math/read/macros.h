@@ -52,7 +52,7 @@ struct Command {
 // nullptr: unknown.
 const Command* find_command(std::string_view name);
 
-// LaTeX that stands for the character beyond ASCII at text[i] ("\\pi " of U+03C0), itself if it has no such meaning;
+// LaTeX for the character beyond ASCII at text[i] ("\\pi " of U+03C0), itself if it has no such meaning;
 // moves i behind it.
 std::string_view latex_of(std::string_view text, size_t& i);
 
@@ -82,7 +82,7 @@ struct Unit {
   std::string_view denominator = "1";
 };
 
-// What a unit node of an angle in radians says; beside other units (rad/s) a radian is 1.
+// What a unit node of an angle in radians says; next to other units (rad/s) a radian is 1.
 constexpr std::string_view kRadian = "radian";
 
 // One of the base units that dimensions are made of: "m", "kg", "dollar"; other words of a unit are what is counted.

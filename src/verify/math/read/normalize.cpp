@@ -60,7 +60,7 @@ bool strip(std::string_view& text, std::string_view open, std::string_view close
   return true;
 }
 
-// What stands around the whole answer: $..$, \(..\), **..**, \boxed{..}, a final full stop. At most eight layers, so
+// Wrappers of the whole answer: $..$, \(..\), **..**, \boxed{..}, a final full stop. At most eight layers, so
 // that the work stays linear.
 std::string_view without_wrapping(std::string_view text) {
   text = trim(text);
@@ -123,7 +123,7 @@ std::string collapse_spaces(std::string_view text) {
 }
 
 // The letter that a control character at text[i] was before it was read as an escape, if a known command begins with it
-// and goes on with the letters behind; otherwise 0. Tabs and line ends are blanks as well: they want three letters.
+// and continues with the letters behind; otherwise 0. Tabs and line ends are blanks as well: they want three letters.
 char lost_letter(std::string_view text, size_t i) {
   constexpr std::string_view kBytes = "\a\b\t\n\v\f\r", kLetters = "abtnvfr";
   size_t which = kBytes.find(text[i]);

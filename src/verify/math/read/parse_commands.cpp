@@ -236,8 +236,8 @@ NodeId Parser::function_call(Function function) {
   return exponent == kNoNode ? call : make(Kind::power, {call, exponent});
 }
 
-// \sin(x) y is (sin x) y; without brackets the argument is what stands together: \sin 2\pi x, \cos n\theta, but it ends
-// before another function, a bracket, a root or e^x. \sin \pi/3 is the sine of a third of pi.
+// \sin(x) y is (sin x) y; without brackets the argument is what is written together: \sin 2\pi x, \cos n\theta, but it
+// ends before another function, a bracket, a root or e^x. \sin \pi/3 is the sine of a third of pi.
 NodeId Parser::function_argument(bool trigonometric) {
   if (!enter()) return kNoNode;
   bool bracketed = is_symbol('(') || is_symbol('[') || is_symbol('{') || is_command(Meaning::opening) || is_symbol('|');
@@ -279,7 +279,7 @@ NodeId Parser::modulus(NodeId left) {
   return right == kNoNode ? fail("a modulus is missing") : make(Kind::call, {left, right}, Function::mod);
 }
 
-// What stands between \begin and the first cell: {name}, [t] and the columns of an array.
+// The text between \begin and the first cell: {name}, [t] and the columns of an array.
 bool Parser::environment_head(std::string& name) {
   advance();
   if (!take_symbol('{')) return fail("an environment without a name"), false;
@@ -299,7 +299,7 @@ bool Parser::environment_head(std::string& name) {
   return true;
 }
 
-// x &= 1 of aligned lines: the mark stands inside an item.
+// x &= 1 of aligned lines: the mark is inside an item.
 void Parser::drop_marks_of_line() {
   for (size_t k = at_; k + 1 < tokens_.size() && tokens_[k].kind != TokenKind::row; ++k) {
     bool mark = tokens_[k].kind == TokenKind::symbol && tokens_[k].symbol == '&';
@@ -308,7 +308,7 @@ void Parser::drop_marks_of_line() {
   }
 }
 
-// "if n is even" behind a value of cases, as text; kNoNode without failing where a formula stands.
+// "if n is even" behind a value of cases, as text; kNoNode without failing where a formula is.
 NodeId Parser::condition_in_words() {
   if (peek().kind == TokenKind::word && in_words("if when for where", lower_case(peek().text))) advance();
   size_t end = at_;

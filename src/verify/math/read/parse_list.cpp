@@ -1,4 +1,4 @@
-// From the whole answer down to what stands on one side of a relation: lists, clauses, chains, words, ratios, sets.
+// From the whole answer down to one side of a relation: lists, clauses, chains, words, ratios, sets.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -74,7 +74,7 @@ bool Parser::is_connective(size_t ahead) const {
   }
   if (token.kind == TokenKind::separator || (token.kind == TokenKind::row && !in_environment_)) return true;
   if (token.kind != TokenKind::word) return false;
-  // Of other languages only where they stand apart: 3et is a product.
+  // Of other languages only where they are set apart: 3et is a product.
   bool apart = token.style != Style::math || token.space_before;
   if (apart) return conjunction(token.text) != '\0';
   std::string low = lower_case(token.text);
@@ -189,7 +189,7 @@ bool Parser::items(Items& out) {
   return !failed_;
 }
 
-// One item stands for itself. "x = 1, 2" is one relation whose right side is the list 1, 2.
+// One item is itself. "x = 1, 2" is one relation whose right side is the list 1, 2.
 NodeId Parser::list_of(Items& items) {
   std::vector<NodeId> nodes;
   for (size_t i = 0; i < items.nodes.size() && !failed_; ++i) {
@@ -481,7 +481,7 @@ NodeId Parser::indexed_word() {
   return kNoNode;
 }
 
-// Words up to the end of the item, or kNoNode without failing where a formula stands.
+// Words up to the end of the item, or kNoNode without failing where a formula is.
 NodeId Parser::phrase() {
   const Token& first = peek();
   if (first.kind != TokenKind::word || first.grouped || starts_factor(first) || first.text.size() < 2) return kNoNode;

@@ -129,7 +129,7 @@ NodeId Parser::mixed(NodeId whole) {
     bool proper = top.size() < bottom.size() || (top.size() == bottom.size() && top < bottom);
     if (!proper) return make(Kind::product, {whole, part});
   }
-  note("a whole number beside a fraction read as a mixed number");
+  note("a whole number next to a fraction read as a mixed number");
   return make(Kind::sum, {whole, part});
 }
 
@@ -348,7 +348,7 @@ Parser::TermReader::Step Parser::TermReader::word() {
   return replace(value);
 }
 
-// A number behind a measure goes on with it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
+// A number behind a measure continues it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
 // none.
 Parser::TermReader::Step Parser::TermReader::behind_measure() {
   if (p.peek().kind != TokenKind::number && p.peek().kind != TokenKind::based) return Step::other;
@@ -435,7 +435,7 @@ NodeId Parser::factor() {
   return out;
 }
 
-// What stands behind ^: degrees, primes, the ending of an ordinal, a transposition, or an exponent.
+// What follows ^: degrees, primes, the ending of an ordinal, a transposition, or an exponent.
 NodeId Parser::raised(NodeId base) {
   advance();
   bool brace = is_symbol('{');

@@ -124,7 +124,7 @@ NodeId Parser::UnitReader::temperature() {
   return p.make(Kind::quantity, {p.tree_.child(value, 0), unit});
 }
 
-// What stands between two parts of a unit: / per * -.
+// The text between two parts of a unit: / per * -.
 Parser::UnitReader::Step Parser::UnitReader::connector() {
   const Token& token = p.peek();
   bool slash = p.is_symbol('/') || p.is_word("per");
@@ -313,7 +313,7 @@ NodeId Parser::UnitReader::read() {
   return quantity();
 }
 
-// The unit at `at_`, if one stands there, around `value`. Letters of a formula are units only where they cannot be
+// The unit at `at_`, if one is there, around `value`. Letters of a formula are units only where they cannot be
 // variables: "5 cm", "60 mph", but 5m is a product; in \text{..} and \mathrm{..} every symbol counts.
 NodeId Parser::with_unit(NodeId value, bool numeric) {
   if (value == kNoNode) return kNoNode;

@@ -1,6 +1,6 @@
 // Reads an answer, as a model or a data set writes it, into a tree (verify/math/read/expr.h). Never throws on any bytes
 // and takes O(n) steps up to counted limits. A text that could be read in two ways is read in the usual one: 1,234 is
-// one number, 2e-3 is 0.002, and 1000,5 is a list (a decimal comma is not told from one).
+// one number, 2e-3 is 0.002, and 1000,5 is a list (a decimal comma is not distinguished from one).
 #pragma once
 
 #include <cstdint>
@@ -77,12 +77,12 @@ Extracted extract_answer(std::string_view response, Extract mode);
 // else between them. Empty where it is all thoughts.
 std::string_view without_thoughts(std::string_view response);
 
-// What stands inside the last <answer> that is closed, up to the first </answer> after it.
+// The text inside the last <answer> that is closed, up to the first </answer> after it.
 std::optional<std::string_view> last_answer_tag(std::string_view response);
 
 // The boxes of a response: which of them is the answer, or are parts of it. Linear in the length of the text.
 
-// May stand between two values of one answer: spaces, commas, "and", "or".
+// Whether it may separate two values of one answer: spaces, commas, "and", "or".
 bool only_joins(std::string_view text);
 
 // The last box; with `several`, the boxes side by side that end with it ("\boxed{1} and \boxed{2}"): these as one text.
@@ -91,7 +91,7 @@ Extracted from_box(std::string_view text, bool several);
 // For a gold answer of `count` parts: the boxes that give them one by one, "the width is \boxed{3} and the height is
 // \boxed{4}", as "\boxed{3}, \boxed{4}". nullopt unless they are all the boxes of the last sentence, joined by commas
 // or "and", or all the boxes of the response, each in a part of its own; and nothing between them takes one back or
-// draws a conclusion.
+// makes a conclusion.
 std::optional<std::string> joined_boxes(std::string_view response, size_t count);
 
 }  // namespace ucas::math

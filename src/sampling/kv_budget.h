@@ -17,7 +17,7 @@ constexpr int64_t kCacheMb = 2048;                  // where cache_mb is 0
 constexpr int64_t kMostPromptSlots = 32;
 constexpr int64_t kPromptsOfAGroup = 4;
 
-struct EngineRoom {
+struct KvBudget {
   int64_t slots = 0;         // responses decoded at once
   int64_t prompt_slots = 0;  // prompts whose samples are not all admitted yet
   int64_t length = 0;        // tokens a slot can hold
@@ -42,7 +42,7 @@ struct LongestTokens {
 // What it takes to share the prompts of so many slots. Of a prompt, the tile in which it ends is each response's own.
 // Responses active may be of as many prompts as their slots would hold whole groups, times kPromptsOfAGroup: the
 // long ones of a group keep its prompt, and the engine waits with others where there are more such.
-inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples, const LongestTokens& longest) {
+inline KvBudget shared_budget(KvBudget room, int64_t prompts, int64_t samples, const LongestTokens& longest) {
   room.prompt_slots = std::clamp<int64_t>(std::min(room.slots / 8, prompts), 1, kMostPromptSlots);
   const int64_t groups = (room.slots * prompts + samples - 1) / std::max<int64_t>(samples, 1);
   room.own = longest.response + 15;
@@ -52,16 +52,16 @@ inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples,
 }
 
 // Of a GPU with `total` bytes, what tensors may take: a sixteenth is left to CUDA's context, the libraries' workspaces
-// and what lies between allocations.
+// and fragmentation.
 inline int64_t usable_gpu(int64_t total) { return total - total / 16; }
 
 // For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: bytes of a GPU that
 // weights and all else that stays leave, by rule (usable_gpu), not what happens to be free at this moment: the number
 // of responses decoded at once decides which GEMMs run, and so the bits. 0 on the CPU.
-inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples,
-                              const LongestTokens& longest, int64_t token_bytes, int64_t gpu_free = 0) {
+inline KvBudget kv_budget(const EngineConfig& config, int64_t prompts, int64_t samples, const LongestTokens& longest,
+                          int64_t token_bytes, int64_t gpu_free = 0) {
   const int64_t length = longest.whole;
-  EngineRoom room{.slots = config.max_slots, .length = length};
+  KvBudget room{.slots = config.max_slots, .length = length};
   const int64_t by_itself = gpu_free > 0 ? gpu_free / 4 * 3 : kCacheMb << 20;
   const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
   if (gpu_free > 0) room.tokens = std::max<int64_t>(cache / std::max<int64_t>(token_bytes, 1), 1);
@@ -72,14 +72,14 @@ inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64
     const int64_t slot_bytes = std::max<int64_t>(token_bytes * length, 1);
     room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, kMostSlots);
     while (room.slots < std::min(samples, kMostSlots)) {
-      EngineRoom more = room;
+      KvBudget more = room;
       ++more.slots;
-      if (shared_room(more, prompts, samples, longest).held() * token_bytes > cache) break;
+      if (shared_budget(more, prompts, samples, longest).held() * token_bytes > cache) break;
       room = more;
     }
   }
   room.slots = std::min(room.slots, samples);
-  const EngineRoom shared = shared_room(room, prompts, samples, longest);
+  const KvBudget shared = shared_budget(room, prompts, samples, longest);
   room.prompt_slots = shared.prompt_slots;
   return gpu_free == 0 && shared.held() < room.held() ? shared : room;
 }
