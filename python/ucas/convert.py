@@ -1,9 +1,9 @@
 """Makes a Hugging Face checkpoint of a GGUF file: `python -m ucas.convert FILE.gguf DIR [--dtype f32|bf16]`.
 
-Models of the architectures llama (Mistral's are stored as it), qwen2 and qwen3, in every type that the package `gguf` de-quantises; a quantised
-file holds less than the published weights. Tokenizers of byte-level BPE, cut as tokenizer.ggml.pre says. What is none of these is refused by
-name; for other models, and for the way back, there are llama.cpp's converters. Needs the package `gguf`, nothing of this one: any Python runs
-this file, and `python -m ucas.convert` is the same.
+Models of the architectures llama (Mistral's are stored as it), qwen2, qwen3 and gemma3, in every type that the package `gguf` de-quantises; a
+quantised file holds less than the published weights. Tokenizers of byte-level BPE, cut as tokenizer.ggml.pre says, and Gemma's, whose merges
+come of the order of its tokens. What is none of these is refused by name; for other models, and for the way back, there are llama.cpp's
+converters. Needs the package `gguf`, nothing of this one: any Python runs this file, and `python -m ucas.convert` is the same.
 """
 import argparse
 import json
@@ -17,15 +17,18 @@ except ImportError:  # as a file of its own
     class Error(ValueError):
         """What a user can mend."""
 
-ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "gemma3": "Gemma3ForCausalLM"}
+MODEL_TYPES = {"gemma3": "gemma3_text"}  # where it is another
 # Of a block, in this order; matrices may have a bias.
 BLOCK = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
          "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
          "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+GEMMA3 = {**BLOCK, "ffn_norm": "pre_feedforward_layernorm", "post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
 # Keys of the architecture that change no value, or that are read below.
 KNOWN = {"vocab_size", "context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count", "attention.head_count_kv",
          "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon", "rope.dimension_count", "rope.freq_base"}
-CONTROL, USER_DEFINED, UNUSED = 3, 4, 5  # of tokenizer.ggml.token_type
+SLIDING = {"attention.sliding_window", "attention.sliding_window_pattern", "rope.freq_base_swa"}  # of gemma3
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5  # of tokenizer.ggml.token_type
 
 
 def byte_level(use_regex):
@@ -68,8 +71,9 @@ class Model:
             raise Error(f"{path}: no GGUF file that can be read ({error})") from None
         self.tensors = {tensor.name: tensor for tensor in reader.tensors}
         self.kind = self.known("general.architecture", ARCHITECTURES)
+        known = KNOWN | SLIDING if self.kind == "gemma3" else KNOWN
         for key, value in self.keys.items():
-            if key.startswith(self.kind + ".") and key.removeprefix(self.kind + ".") not in KNOWN and value not in (0, "none"):
+            if key.startswith(self.kind + ".") and key.removeprefix(self.kind + ".") not in known and value not in (0, "none"):
                 raise Error(f"{path}: {key} = {value!r} may change what the model computes, and this converter does not know it; "
                             "transformers (from_pretrained with gguf_file, save_pretrained) may")
 
@@ -106,15 +110,30 @@ class Model:
         if "rope_freqs.weight" in self.tensors:
             rope = self.llama3(head)
         theta = self.written("rope.freq_base") if f"{kind}.rope.freq_base" in self.keys else 10000.0
-        windows = {} if kind == "llama" else {"use_sliding_window": False}
         scaling = {} if rope["rope_type"] == "default" else {"rope_scaling": rope}
-        return {"architectures": [ARCHITECTURES[kind]], "model_type": kind, "hidden_size": width, "num_hidden_layers": self.need("block_count"),
+        windows = {"use_sliding_window": False} if kind in ("qwen2", "qwen3") else {}
+        own = self.gemma3(head, theta) if kind == "gemma3" else {
+            "hidden_act": "silu", "rope_theta": theta, "rope_parameters": {**rope, "rope_theta": theta}, **scaling}
+        return {"architectures": [ARCHITECTURES[kind]], "model_type": MODEL_TYPES.get(kind, kind), "hidden_size": width,
+                "num_hidden_layers": self.need("block_count"),
                 "num_attention_heads": heads, "num_key_value_heads": self.keys.get(f"{kind}.attention.head_count_kv", heads),
-                **({"head_dim": head} if head * heads != width or kind == "qwen3" else {}), "intermediate_size": self.need("feed_forward_length"),
-                "vocab_size": int(self.tensors["token_embd.weight"].shape[1]), "max_position_embeddings": self.need("context_length"),
-                "hidden_act": "silu", "rope_theta": theta, "rope_parameters": {**rope, "rope_theta": theta}, **scaling,
+                **({"head_dim": head} if head * heads != width or kind in ("qwen3", "gemma3") else {}),
+                "intermediate_size": self.need("feed_forward_length"),
+                "vocab_size": int(self.tensors["token_embd.weight"].shape[1]), "max_position_embeddings": self.need("context_length"), **own,
                 "rms_norm_eps": self.written("attention.layer_norm_rms_epsilon"), "tie_word_embeddings": "output.weight" not in self.tensors,
                 **windows, "attention_dropout": 0.0, "torch_dtype": dtype, "dtype": dtype, **self.ids()}
+
+    def gemma3(self, head, theta):
+        """What readers of such files take where the file does not say it: every sixth layer sees all, and the model of 62 layers alone divides its
+        scores by another root than that of the head width."""
+        layers, width, heads = self.need("block_count"), self.need("embedding_length"), self.need("attention.head_count")
+        local = self.written("rope.freq_base_swa") if "gemma3.rope.freq_base_swa" in self.keys else 10000.0
+        pattern = self.keys.get("gemma3.attention.sliding_window_pattern", 6)
+        kinds = ["sliding_attention" if (layer + 1) % pattern else "full_attention" for layer in range(layers)]
+        return {"hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": width // heads if layers == 62 else head,
+                "sliding_window": self.need("attention.sliding_window"), "layer_types": kinds, "rope_theta": theta, "rope_local_base_freq": local,
+                "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": theta},
+                                    "sliding_attention": {"rope_type": "default", "rope_theta": local}}}
 
     def llama3(self, head):
         """Files of Llama 3.1 and later hold what the scaling comes to: that of all published models but for the factor, or it is refused."""
@@ -140,7 +159,7 @@ class Model:
         """Hugging Face's name of each tensor, by the file's, in the order of a checkpoint."""
         names = {"token_embd.weight": "model.embed_tokens.weight"}
         for layer in range(self.need("block_count")):
-            for theirs, ours in BLOCK.items():
+            for theirs, ours in (GEMMA3 if self.kind == "gemma3" else BLOCK).items():
                 for end in ("weight", "bias"):
                     names[f"blk.{layer}.{theirs}.{end}"] = f"model.layers.{layer}.{ours}.{end}"
         names |= {"output_norm.weight": "model.norm.weight", "output.weight": "lm_head.weight"}
@@ -150,7 +169,8 @@ class Model:
         return {theirs: ours for theirs, ours in names.items() if theirs in self.tensors}
 
     def weight(self, name, dtype):
-        """Its bytes. GGML rotates neighbours, Hugging Face halves: rows of q and k of llama's files stand in another order."""
+        """Its bytes. GGML rotates neighbours, Hugging Face halves: rows of q and k of llama's files stand in another order. Gemma's norms multiply by
+        1 + w, which is what the file has."""
         import numpy as np
 
         x = self.values(name)
@@ -159,6 +179,8 @@ class Model:
         if self.kind == "llama" and name.endswith(("attn_q.weight", "attn_k.weight")):
             heads = self.need("attention.head_count") if "attn_q" in name else self.keys.get("llama.attention.head_count_kv", self.need("attention.head_count"))
             x = x.reshape(heads, x.shape[0] // heads // 2, 2, x.shape[1]).swapaxes(1, 2).reshape(x.shape)
+        if self.kind == "gemma3" and name.endswith("norm.weight"):
+            x = x - np.float32(1)
         if dtype == "bfloat16":  # to nearest even
             bits = np.ascontiguousarray(x).view(np.uint32)
             return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).tobytes()
@@ -180,13 +202,33 @@ def write_weights(model, directory, dtype):
             out.write(model.weight(theirs, dtype))
 
 
+def merges_of_order(tokens):
+    """Each way to put a token together of two, in the order of Gemma's tokens, which is that of its merges (its scores are not), as transformers
+    makes them."""
+    known = set(tokens)
+    return [(token[:at], token[at:]) for token in tokens for at in range(len(token) - 1, 0, -1) if token[:at] in known and token[at:] in known]
+
+
+SPACE = "\u2581"
+SENTENCEPIECE = {"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
+                 "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+                 "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+                                                              {"type": "ByteFallback"}, {"type": "Fuse"}]}}
+
+
 def write_tokenizer(model, directory, longest):
-    keys, key = model.keys, "tokenizer.ggml."
-    model.known(key + "model", {"gpt2": 0})
-    pre, nfc, whole = SPLITTINGS[model.known(key + "pre", SPLITTINGS)]
+    keys, key, pieces = model.keys, "tokenizer.ggml.", model.kind == "gemma3"
+    model.known(key + "model", {"llama" if pieces else "gpt2": 0})
+    pre, nfc, whole = ([], False, True) if pieces else SPLITTINGS[model.known(key + "pre", SPLITTINGS)]
+    if pieces and keys.get(key + "add_space_prefix", True):
+        raise Error(f"{model.path}: {key}add_space_prefix: expected false, as in files of Gemma")
     tokens, kinds = list(model.need(key + "tokens")), list(model.need(key + "token_type"))
     while tokens and kinds[-1] == UNUSED and tokens[-1] == f"[PAD{len(tokens) - 1}]":  # rows of the embedding beyond the vocabulary
         tokens.pop(), kinds.pop()
+    if pieces:  # runs of spaces, which the text has as its normalizer writes them
+        respelled = {id: SPACE * len(token) for id, token in enumerate(tokens) if token and not token.strip(" ")}
+        tokens = [respelled.get(id, token) for id, token in enumerate(tokens)]
+        kinds = [NORMAL if id in respelled else kind for id, kind in enumerate(kinds)]
     if len(set(tokens)) != len(tokens) or len(kinds) != len(tokens):
         raise Error(f"{model.path}: {key}tokens: {len(tokens)} tokens, {len(set(tokens))} of them different, and {len(kinds)} kinds")
     named = {name: tokens[keys[f"{key}{theirs}_token_id"]] for name, theirs in
@@ -198,18 +240,22 @@ def write_tokenizer(model, directory, longest):
         special = [{"SpecialToken": {"id": token, "type_id": kind}} for token in [*first, *last]]
         return special[:len(first)] + [{"Sequence": {"id": id, "type_id": kind}}] + special[len(first):]
 
-    after = byte_level(True)
+    after = None if pieces else byte_level(True)
     if first or last:
         special = {token: {"id": token, "ids": [tokens.index(token)], "tokens": [token]} for token in [*first, *last]}
-        after = {"type": "Sequence", "processors": [after, {"type": "TemplateProcessing", "single": around("A", 0),
-                                                            "pair": around("A", 0) + around("B", 1), "special_tokens": special}]}
+        template = {"type": "TemplateProcessing", "single": around("A", 0), "pair": around("A", 0) + around("B", 1), "special_tokens": special}
+        after = template if pieces else {"type": "Sequence", "processors": [after, template]}
     added = [{"id": id, "content": tokens[id], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": kind == CONTROL}
              for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED)]
-    bpe = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False,
-           "byte_fallback": False, "ignore_merges": whole, "vocab": {token: id for id, token in enumerate(tokens)}, "merges": list(model.need(key + "merges"))}
-    put(directory, "tokenizer.json", {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": {"type": "NFC"} if nfc else None,
-                                      "pre_tokenizer": pre[0] if len(pre) == 1 else {"type": "Sequence", "pretokenizers": pre}, "post_processor": after,
-                                      "decoder": byte_level(True), "model": bpe})
+    merges = merges_of_order(tokens) if pieces else list(model.need(key + "merges"))
+    bpe = {"type": "BPE", "dropout": None, "unk_token": named.get("unk_token") if pieces else None, "continuing_subword_prefix": None,
+           "end_of_word_suffix": None, "fuse_unk": pieces, "byte_fallback": pieces, "ignore_merges": whole and not pieces,
+           "vocab": {token: id for id, token in enumerate(tokens)}, "merges": merges}
+    steps = SENTENCEPIECE if pieces else {"normalizer": {"type": "NFC"} if nfc else None, "decoder": byte_level(True),
+                                          "pre_tokenizer": pre[0] if len(pre) == 1 else {"type": "Sequence", "pretokenizers": pre}}
+    put(directory, "tokenizer.json", {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": steps["normalizer"],
+                                      "pre_tokenizer": steps["pre_tokenizer"], "post_processor": after, "decoder": steps["decoder"], "model": bpe},
+        None if pieces else 2)
     put(directory, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **named, "model_max_length": longest,
                                              "clean_up_tokenization_spaces": False})
     if "tokenizer.chat_template" in keys:
@@ -217,9 +263,9 @@ def write_tokenizer(model, directory, longest):
             file.write(keys["tokenizer.chat_template"])
 
 
-def put(directory, name, content):
+def put(directory, name, content, indent=2):
     with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
-        file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        file.write(json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
 
 def convert(path, directory, dtype="float32"):

@@ -22,3 +22,7 @@ def word_problem(i):
 
 
 TUNED = [{"prompt": f"Question: {word_problem(i)[0]}\nAnswer:", "response": f" The answer is {word_problem(i)[1]}."} for i in range(6)]
+# What a base model goes on from, for so many tokens: worked examples, a story, code with runs of spaces, other scripts.
+CONTINUED = ["".join(f"Question: {word_problem(i)[0]}\nAnswer: {word_problem(i)[1]}\n\n" for i in range(3)) + f"Question: {word_problem(3)[0]}\nAnswer:",
+             PROMPTS[12].removeprefix("Continue: "), "def fibonacci(n):\n    if n < 2:\n        return n\n    ", PROMPTS[14] + "\n", "L'\u00e9t\u00e9 \u00e0 Montr\u00e9al"]
+SHORT = 32

@@ -1,6 +1,8 @@
 """What the tests of a real model share: where it is, the goldens, and the Python that has its peers."""
+import hashlib
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -18,6 +20,30 @@ def skip(why):
     print("skipped:", why)
     clean()
     sys.exit(SKIP)
+
+
+def tensors_of(folder):
+    """(name, shape, bytes) of each tensor, in turn."""
+    with open(os.path.join(folder, "model.safetensors"), "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        base = file.tell()
+        for name, entry in sorted(header.items()):
+            if name != "__metadata__":
+                begin, end = entry["data_offsets"]
+                file.seek(base + begin)
+                yield name, entry["shape"], file.read(end - begin)
+
+
+def digests(folder):
+    return [[name, shape, hashlib.sha256(data).hexdigest()[:16]] for name, shape, data in tensors_of(folder)]
+
+
+def fetched(name, folder, dtype="f32"):
+    """Makes the checkpoint there by tools/fetch_model, or skips."""
+    done = subprocess.run([os.path.join(ROOT, "tools", "fetch_model"), name, folder, "--dtype", dtype], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode == SKIP:
+        skip(done.stderr.strip().splitlines()[-1])
+    check(done.returncode == 0, f"the file is here, and converted in {dtype}: {done.stderr.strip().splitlines()[-1]}")
 
 
 def model(dtype="f32"):
@@ -50,12 +76,12 @@ def write_lines(name, rows):
     return name
 
 
-def greedy(folder, problems, dtype, most, *more):
-    """Rows of `ucas generate` with the model's own chat template, in the order of the problems."""
+def greedy(folder, problems, dtype, most, *more, template="chat"):
+    """Rows of `ucas generate`, by default with the model's own chat template, in the order of the problems."""
     data = write_lines(path("problems.jsonl"), [{"id": f"{i:03}", "problem": p, "answer": "0"} for i, p in enumerate(problems)])
     out = path("answers.jsonl")
     if os.path.exists(out):
         os.remove(out)
-    ucas("generate", "--model", folder, "--data", data, "--template", "chat", "--temperature", 0, "--max_tokens", most, "--dtype", dtype,
+    ucas("generate", "--model", folder, "--data", data, "--template", template, "--temperature", 0, "--max_tokens", most, "--dtype", dtype,
          "--out", out, *more)
     return sorted(lines(out), key=lambda row: row["id"])
