@@ -136,7 +136,7 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
     if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
   }
   if (config.device == "cpu" && config.dtype == Dtype::bf16) {
-    lines.push_back(str("bf16 GEMM =  ", kernels::bf16_gemm().reason));
+    lines.push_back(str("bf16 GEMM = ", kernels::bf16_gemm().reason));
   }
   for (std::string line : split(fingerprint, '\n')) {
     if (line.empty() || line.starts_with("threads = ")) continue;
