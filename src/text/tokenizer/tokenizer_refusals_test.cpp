@@ -188,7 +188,7 @@ TEST(tokenizer, a_token_that_stands_twice_is_refused) {
       ADD_FAILURE() << more << ": loaded";
     } catch (const Error& error) {
       EXPECT_EQ(error.word(), "dup_key") << error.what();
-      EXPECT_NE(std::string(error.what()).find("duplicate word \"!\""), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("duplicate key \"!\""), std::string::npos) << error.what();
     }
   }
 }

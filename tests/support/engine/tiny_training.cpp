@@ -107,7 +107,7 @@ TrainedResult result_of(const std::string& run) {
 }
 
 void RecordingObserver::step(int64_t step, StepRow metrics) {
-  told.push_back(str("step ", step));
+  calls.push_back(str("step ", step));
   rows.emplace_back(metrics.begin(), metrics.end());
 }
 

@@ -51,11 +51,11 @@ TrainedResult result_of(const std::string& run);
 // What an observer was told, in order: "begin", "generating", "step 1", ..., "end".
 class RecordingObserver final : public TrainObserver {
  public:
-  void begin(const TrainStart&) override { told.push_back("begin"); }
-  void phase(const std::string& what, const std::string&) override { told.push_back(what); }
+  void begin(const TrainStart&) override { calls.push_back("begin"); }
+  void phase(const std::string& what, const std::string&) override { calls.push_back(what); }
   void step(int64_t step, StepRow metrics) override;
-  void end() override { told.push_back("end"); }
-  std::vector<std::string> told;
+  void end() override { calls.push_back("end"); }
+  std::vector<std::string> calls;
   std::vector<std::vector<std::pair<std::string, double>>> rows;
 };
 
