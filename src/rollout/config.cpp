@@ -1,5 +1,7 @@
 #include "rollout/config.h"
 
+#include "base/str.h"
+
 namespace ucas {
 
 void TrainRolloutConfig::fields(Fields& f) {
@@ -35,6 +37,18 @@ void EnvironmentConfig::fields(Fields& f) {
            "environment that answers the model's turns; messages are inserted as context (docs/environments.md)");
   f.field("max_turns", max_turns, Range{1, 1024},
           "maximum turns of the model in an episode with an environment; an episode that asks for more is cut");
+  f.choice(
+      "tool_state", tool_state,
+      "names between turns of the python environment: kept = a turn sees the names of earlier turns, fresh = none");
+  f.field("tool_seconds", tool_seconds, Range{1, 60},
+          "CPU seconds of a turn in the python environment, replayed turns included");
+  f.field("tool_chars", tool_chars, Range{16, 1 << 16},
+          "maximum characters of an output in the python environment; the middle of a longer one is left out");
+}
+
+std::string EnvironmentConfig::title() const {
+  if (kind != EnvironmentKind::python) return word_of(kind);
+  return str(word_of(kind), ", state ", word_of(tool_state), ", ", tool_seconds, " s, ", tool_chars, " characters");
 }
 
 }  // namespace ucas

@@ -11,7 +11,9 @@
 
 // Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
 // many turns. An environment is a row here and a file in rollout/environment: X(name, name in options).
-#define UCAS_ENVIRONMENTS(X) X(calculator, "calculator")
+#define UCAS_ENVIRONMENTS(X)  \
+  X(calculator, "calculator") \
+  X(python, "python")
 
 namespace ucas {
 
@@ -25,11 +27,18 @@ constexpr auto names(EnvironmentKind) {
 }
 #undef UCAS_ENVIRONMENT_NAME
 
+// What a program of one turn sees of those before it: the names they left, or nothing.
+enum class ToolState { kept, fresh };
+constexpr std::array<const char*, 2> names(ToolState) { return {"kept", "fresh"}; }
+
 struct EnvironmentConfig {
   EnvironmentKind kind = EnvironmentKind::none;
   int64_t max_turns = 4;
+  ToolState tool_state = ToolState::kept;
+  int64_t tool_seconds = 2, tool_chars = 2000;
   void fields(Fields& f);
   bool some() const { return kind != EnvironmentKind::none; }
+  std::string title() const;  // "python, state kept, 2 s, 2000 characters": all that decides what it says
 };
 
 // Whose figures of the sampled tokens are the old policy's: the sampler's, which on the CPU are the trainer's bit for

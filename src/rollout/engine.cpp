@@ -14,7 +14,6 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "rollout/scheduler.h"
 #include "sampling/kv_budget.h"
 
 namespace ucas {

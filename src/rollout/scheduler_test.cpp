@@ -1,4 +1,4 @@
-#include "rollout/scheduler.h"
+#include "rollout/rollouter.h"
 
 #include <gtest/gtest.h>
 

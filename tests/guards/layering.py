@@ -79,7 +79,7 @@ ALLOWED = {
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
     "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
-    "rollout/environment": "core sections text text/tokenizer verify/text rollout",
+    "rollout/environment": "core sections text text/* data/prompts verify/sandbox verify/text rollout",
     "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
     "evaluate": "core sections hf text/* data data/rows data/prompts verify stats records records/run compare config",
     "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate",

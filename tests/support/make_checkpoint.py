@@ -1,6 +1,6 @@
 """A random checkpoint of one of the families with a word-level tokenizer, written with nothing but Python's own library.
 
-    make_checkpoint.py DIR [--words "a,b,..."] [--vocab 512] [--hidden 128] [--layers 4] [--heads 4] [--kv-heads 2]
+    make_checkpoint.py DIR [--words "a,b,..."|JSON] [--vocab 512] [--hidden 128] [--layers 4] [--heads 4] [--kv-heads 2]
                            [--intermediate 512] [--untied] [--seed 0] [--family qwen2] [--config JSON] [--spread 0.02]
                            [--rows 0] [--pool 0]
 
@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--spread", type=float, default=0.02)
     parser.add_argument("--positions", type=int, default=4096)
     a = parser.parse_args()
-    words = a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
+    words = json.loads(a.words) if a.words.startswith("[") else a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
     a.vocab = max(a.vocab, len(words) + 2) if not a.words else len(words) + 2
     a.vocab = max(a.vocab, a.rows)
     os.makedirs(a.folder, exist_ok=True)

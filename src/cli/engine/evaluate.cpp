@@ -127,8 +127,9 @@ struct OfRuns {
 
 // Puts the newest checkpoint in the place of a run's directory. Runs that were made differently give no setting.
 OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
-  static const std::set<std::string> kOfSuites = {"template", "few_shot",    "shots",    "stop",
-                                                  "dtype",    "environment", "max_turns"};
+  static const std::set<std::string> kOfSuites = {"template",     "few_shot",    "shots",     "stop",
+                                                  "dtype",        "environment", "max_turns", "tool_state",
+                                                  "tool_seconds", "tool_chars"};
   OfRuns out;
   std::set<std::string> made;  // settings of each run, as text
   for (EvaluatedModel& model : models) {

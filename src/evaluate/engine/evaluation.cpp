@@ -126,7 +126,7 @@ OutputSettings output_settings(const EvaluationPlan& plan, const PreparedProblem
           .top_k = plan.config.top_k,
           .seed = plan.config.seed,
           .dtype = word_of(plan.config.dtype),
-          .environment = plan.environment.some() ? word_of(plan.environment.kind) : "",
+          .environment = plan.environment.some() ? plan.environment.title() : "",
           .max_turns = plan.environment.some() ? plan.environment.max_turns : 0,
           .sources = prepared.settings};
 }
@@ -194,7 +194,7 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   input.prompts = prepared.prompts;
   input.problems = prepared.problems;
   const std::unique_ptr<Rollouter> with_turns =
-      plan.environment.some() ? with_environment(engine, plan.environment, tokenizer) : nullptr;
+      plan.environment.some() ? with_environment(engine, plan.environment, plan.code, tokenizer) : nullptr;
   RolloutSource source(with_turns ? *with_turns : engine, tokenizer, input);
   Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
   if (!run.empty()) {

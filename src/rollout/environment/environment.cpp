@@ -13,11 +13,11 @@ namespace ucas {
 
 namespace {
 
-EnvironmentRow row_of(EnvironmentKind kind) {
+EnvironmentRow row_of(const EnvironmentSetup& setup) {
 #define UCAS_ENVIRONMENT_ROW(kind, name) \
   case EnvironmentKind::kind:            \
-    return row_of_##kind();
-  switch (kind) {
+    return row_of_##kind(setup);
+  switch (setup.config.kind) {
     UCAS_ENVIRONMENTS(UCAS_ENVIRONMENT_ROW)
     case EnvironmentKind::none:
       break;
@@ -29,17 +29,17 @@ EnvironmentRow row_of(EnvironmentKind kind) {
 
 class EnvironmentRollouter final : public Rollouter {
  public:
-  EnvironmentRollouter(Rollouter& own, const EnvironmentConfig& config, const Tokenizer& tokenizer)
+  EnvironmentRollouter(Rollouter& own, const EnvironmentSetup& setup, const Tokenizer& tokenizer)
       : own_(own),
         tokenizer_(tokenizer),
-        row_(row_of(config.kind)),
+        row_(row_of(setup)),
         turn_ends_(tokenizer, row_.turn_ends),
-        max_turns_(config.max_turns) {
+        max_turns_(setup.config.max_turns) {
     const std::string problem = why_not_said();
     if (problem.empty()) return;
-    throw Error(ErrorKind::config,
-                str("environment = \"", word_of(config.kind), "\": the tokenizer of ", printable(tokenizer.directory()),
-                    " cannot encode what it says: ", problem, "; take a model with a byte-level tokenizer"));
+    throw Error(ErrorKind::config, str("environment = \"", word_of(setup.config.kind), "\": the tokenizer of ",
+                                       printable(tokenizer.directory()), " cannot encode what it says: ", problem,
+                                       "; take a model with a byte-level tokenizer"));
   }
 
   std::vector<Episode> run(const RolloutRequest& request) override {
@@ -63,15 +63,14 @@ class EnvironmentRollouter final : public Rollouter {
 
   std::string why_not_said() const {
     try {
-      const std::string read = tokenizer_.decode(encoded(row_.says));
+      const std::string read = tokenizer_.decode(encoded({row_.says, MarkedText::kData}));
       return read == row_.says ? "" : str("\"", row_.says, "\" comes back as \"", printable(read), "\"");
     } catch (const Error& error) {
       return error.what();
     }
   }
-  // Special tokens in a message are its characters.
-  std::vector<int32_t> encoded(const std::string& message) const {
-    return tokenizer_.encode(message, Tokenizer::Special::as_text, Tokenizer::Place::later);
+  std::vector<int32_t> encoded(const MarkedText& message) const {
+    return tokenizer_.encode(message, Tokenizer::Place::later);
   }
 
   EnvironmentReply reply(const RolloutRequest& request, const Episode& episode) {
@@ -85,10 +84,11 @@ class EnvironmentRollouter final : public Rollouter {
       session.environment = row_.make();
       session.environment->reset(*asked);
     }
-    std::optional<std::string> message = session.environment->step(response_text(tokenizer_, turn));
+    std::optional<MarkedText> message = session.environment->step(response_text(tokenizer_, turn));
     if (!message) return {.kind = Kind::done};
+    if (message->text.empty()) return {};
     if (++session.turns == max_turns_) return {.kind = Kind::cut};
-    return {.kind = Kind::insert, .token = encoded(*message), .text = std::move(*message)};
+    return {.kind = Kind::insert, .token = encoded(*message), .text = std::move(message->text)};
   }
 
   Rollouter& own_;
@@ -118,24 +118,24 @@ std::string value_of(std::string_view expression) {
 class Calculator final : public Environment {
  public:
   void reset(const Problem& /*problem*/) override {}
-  std::optional<std::string> step(std::string_view text) override {
+  std::optional<MarkedText> step(std::string_view text) override {
     const size_t close = text.rfind(kClose);
     if (close == std::string_view::npos) return std::nullopt;
-    const size_t open = text.substr(0, close).rfind(kOpen);
-    if (open == std::string_view::npos) return "<result>error: no <calc></result>";
-    const size_t begin = open + kOpen.size();
-    return str("<result>", value_of(text.substr(begin, close - begin)), "</result>");
+    const size_t open = text.substr(0, close).rfind(kOpen), begin = open + kOpen.size();
+    const std::string value =
+        open == std::string_view::npos ? "error: no <calc>" : value_of(text.substr(begin, close - begin));
+    return MarkedText(str("<result>", value, "</result>"), MarkedText::kData);
   }
 };
 
 }  // namespace
 
 std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentConfig& config,
-                                            const Tokenizer& tokenizer) {
-  return std::make_unique<EnvironmentRollouter>(own, config, tokenizer);
+                                            const code::CodeOptions& code, const Tokenizer& tokenizer) {
+  return std::make_unique<EnvironmentRollouter>(own, EnvironmentSetup{config, code, tokenizer.directory()}, tokenizer);
 }
 
-EnvironmentRow row_of_calculator() {
+EnvironmentRow row_of_calculator(const EnvironmentSetup& /*setup*/) {
   return {.turn_ends = {std::string(kClose)},
           .says = "<result>0123456789-/error: abcdefghijklmnopqrstuvwxyz<calc></result>",
           .make = [] { return std::unique_ptr<Environment>(std::make_unique<Calculator>()); }};

@@ -1,9 +1,10 @@
 // Environments of multi-turn episodes: the model writes a turn, the environment answers, the answer is inserted as
 // context, and the model goes on. EnvironmentRollouter is the decorator that lets one speak; all else knows of inserts
 // alone (core/batch.h). A row of config.h names an environment, row_of_NAME() is what it is.
-// Threads: an Environment is asked by one thread at a time, between two decode steps: it must answer at once.
+// Threads: an Environment is asked by one thread at a time, between two decode steps, which wait for it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "rollout/config.h"
 #include "rollout/rollouter.h"
 #include "text/tokenizer/tokenizer.h"
+#include "verify/sandbox/sandbox.h"
 
 namespace ucas {
 
@@ -22,23 +24,31 @@ class Environment {
  public:
   virtual ~Environment() = default;
   virtual void reset(const Problem& problem) = 0;
-  // What it says to a turn of the model; none: the episode is done.
-  virtual std::optional<std::string> step(std::string_view text) = 0;
+  // What it says to a turn of the model; "": the turn goes on; none: the episode is done. Special tokens are tokens
+  // where a chat template wrote them.
+  virtual std::optional<MarkedText> step(std::string_view text) = 0;
+};
+
+struct EnvironmentSetup {
+  EnvironmentConfig config;
+  code::CodeOptions code;  // of the sandbox
+  std::string checkpoint;  // directory of the tokenizer, whose chat template it is
 };
 
 struct EnvironmentRow {
-  std::vector<std::string> turn_ends;  // texts that end a turn, besides the stop tokens
+  std::vector<std::string> turn_ends;  // texts that may end a turn, besides the stop tokens
   std::string says;                    // characters of its messages: the tokenizer must have tokens for all of them
-  std::unique_ptr<Environment> (*make)();
+  std::function<std::unique_ptr<Environment>()> make;
 };
 
-#define UCAS_DECLARE_ENVIRONMENT(kind, name) EnvironmentRow row_of_##kind();
+#define UCAS_DECLARE_ENVIRONMENT(kind, name) EnvironmentRow row_of_##kind(const EnvironmentSetup& setup);
 UCAS_ENVIRONMENTS(UCAS_DECLARE_ENVIRONMENT)
 #undef UCAS_DECLARE_ENVIRONMENT
 
 // Lets the environment answer each turn of what `own` samples. Borrows both; jobs name their problems
-// (PromptJob::asked). Error(ErrorKind::config) for a tokenizer without tokens for what the environment says.
+// (PromptJob::asked). Error(ErrorKind::config) for a tokenizer without tokens for what the environment says;
+// Error(ErrorKind::sandbox) where it needs a sandbox and there is none.
 std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentConfig& config,
-                                            const Tokenizer& tokenizer);
+                                            const code::CodeOptions& code, const Tokenizer& tokenizer);
 
 }  // namespace ucas

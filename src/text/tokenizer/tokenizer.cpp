@@ -316,15 +316,16 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, Special special, P
   return encode_marked(text, special == Special::as_text, place == Place::beginning, {});
 }
 
-std::vector<int32_t> Tokenizer::encode(const MarkedText& text) const {
-  if (impl_->any_bytes || valid_utf8(text.text)) return encode_marked(text.text, false, true, text.origin);
+std::vector<int32_t> Tokenizer::encode(const MarkedText& text, Place place) const {
+  const bool first = place == Place::beginning;
+  if (impl_->any_bytes || valid_utf8(text.text)) return encode_marked(text.text, false, first, text.origin);
   MarkedText repaired;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.origin.find_first_not_of(text.origin[begin], begin), text.size());
     repaired.append(replace_invalid(text.text.substr(begin, end - begin)), text.origin[begin]);
     begin = end;
   }
-  return encode_marked(repaired.text, false, true, repaired.origin);
+  return encode_marked(repaired.text, false, first, repaired.origin);
 }
 
 std::vector<int32_t> Tokenizer::encode_marked(std::string_view text, bool as_text, bool first,

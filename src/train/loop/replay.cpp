@@ -132,7 +132,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   request.limits.ends = ends_at(policy.tokenizer, stops_of(form, config.rollout.stop, policy.tokenizer).texts);
   std::unique_ptr<Rollouter> answered;
   if (config.rollout.environment.some()) {
-    answered = with_environment(*engine, config.rollout.environment, policy.tokenizer);
+    answered = with_environment(*engine, config.rollout.environment, config.reward.code, policy.tokenizer);
   }
   for (const Episode& s : (answered ? *answered : *engine).run(request)) {
     const Response& o = kept.batch.responses[static_cast<size_t>(rows[static_cast<size_t>(s.job)])];

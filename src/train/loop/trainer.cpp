@@ -106,7 +106,7 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
 Rollouter& let_environment_speak(Training& t) {
   if (t.config.rollout.environment.some()) {
     t.engine = std::move(t.rollout);
-    t.rollout = with_environment(*t.engine, t.config.rollout.environment, t.policy.tokenizer);
+    t.rollout = with_environment(*t.engine, t.config.rollout.environment, t.config.reward.code, t.policy.tokenizer);
   }
   return *t.rollout;
 }

@@ -20,7 +20,6 @@ namespace {
 
 constexpr size_t kSourceLimit = size_t{1} << 20;    // bytes of a program
 constexpr int64_t kResultLimit = int64_t{1} << 20;  // bytes of results, beside twice what is expected
-constexpr int kAttempts = 3;                        // of a run that the sandbox failed, not the program
 constexpr size_t kKeptTests = size_t{64} << 20;     // bytes of gold answers whose tests are kept
 
 // How a program did on the tests of one run.
@@ -106,22 +105,17 @@ class CodeGrader final : public Grader {
     const std::string whole = prelude == 0 ? std::string(source) : str(tests.prelude, "\n", source);
     const std::string task = make_task(tests.input ? "input" : "steps", whole, steps);
     const int64_t results = kResultLimit + 2 * static_cast<int64_t>(tests.expected_bytes);
-    std::string why;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      Score score;
-      bool loaded = true;
-      int64_t seen = 0;
-      const Ended ended =
-          sandbox_->run(task, results, [&](const Frame& frame) { return take(frame, tests, score, seen, loaded); });
-      if (ended.how != Ended::How::failed) return decide(ended, tests, score, loaded, verdict);
-      why = ended.reason;
-      count_warning(Warning::sandbox);
-      warn(str("the sandbox failed on a program (", why, ")", attempt + 1 < kAttempts ? "; tried again" : ""));
-    }
-    throw Error(ErrorKind::sandbox,
-                str("a program could not be run ", kAttempts, " times in a row (", why,
-                    "); nothing was graded by this. See ucas doctor --sandbox"),
-                kNoSandbox);
+    Score score;
+    bool loaded = true;
+    int64_t seen = 0;
+    const auto begin = [&] {
+      score = {};
+      loaded = true;
+      seen = 0;
+    };
+    const Ended ended = sandbox_->insist(task, results, begin,
+                                         [&](const Frame& frame) { return take(frame, tests, score, seen, loaded); });
+    decide(ended, tests, score, loaded, verdict);
   }
 
   // Each test counts once and in order, whatever the program writes to the pipe.

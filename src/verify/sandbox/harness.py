@@ -255,6 +255,73 @@ def run_with_input(source, text, number, data):
         frame(number, b"e", failure)
 
 
+# Turns of an episode (rollout/environment): the same turns print the same text. Clocks tick when they are read, what is
+# random is seeded, and sys.modules[..] = None makes datetime use the clock of `time`.
+def repeatable():
+    import _random
+    import time
+    now = 0.0
+    asctime, strftime = time.asctime, time.strftime
+
+    def tick(*seconds):
+        nonlocal now
+        now += 0.001
+        return now
+
+    def sleep(seconds):
+        nonlocal now
+        now += seconds
+
+    class Random(_random.Random):
+        def seed(self, a=None):
+            super().seed(0 if a is None else a)
+
+    for name in "time monotonic perf_counter process_time thread_time clock_gettime".split():
+        setattr(time, name, tick)
+        setattr(time, name + "_ns", lambda *clock: int(tick() * 1e9))
+    time.sleep = sleep
+    for name in "localtime gmtime ctime".split():
+        setattr(time, name, lambda seconds=None, call=getattr(time, name): call(tick() if seconds is None else seconds))
+    time.asctime = lambda at=None: asctime(at or time.localtime())
+    time.strftime = lambda form, at=None: strftime(form, at or time.localtime())
+    sys.modules["_datetime"] = None
+    _random.Random = Random
+    posix.urandom = posix.getrandom = lambda size, flags=0: bytes(size)
+
+
+# At most `most` characters: the first and the last half. Addresses of objects differ from run to run.
+def shortened(text, most):
+    head, *rest = text.rstrip().split(" at 0x")
+    text = head + "".join(" at 0x.." + part.lstrip("0123456789abcdef") for part in rest)
+    if len(text) > most:
+        text = "%s\n[%d characters left out]\n%s" % (text[:most - most // 2], len(text) - most, text[len(text) - most // 2:])
+    return text.encode("utf-8", "backslashreplace")
+
+
+# As an interactive session: what is printed, the value of a last expression, the last line of a traceback. The last
+# turn's is the answer; those before it are there for the names that they left.
+def run_turns(most, turns):
+    import _ast
+    from _io import StringIO
+    repeatable()
+    names = {"__name__": "__main__"}
+    for number, code in enumerate(turns):
+        out, said = StringIO(), ""
+        sys.stdout = out
+        try:
+            body = compile(code, "python", "exec", 0x400)  # PyCF_ONLY_AST
+            value = body.body.pop().value if body.body and type(body.body[-1]) is _ast.Expr else None
+            exec(compile(body, "python", "exec"), names)
+            value = value and eval(compile(_ast.Expression(value), "python", "eval"), names)
+            said = "" if value is None else repr(value)
+        except SystemExit:
+            pass
+        except BaseException as error:
+            said = (type(error).__name__ + ": " + str(error)).removesuffix(": ")
+    text = out.getvalue()
+    frame(number, b"o", shortened(text + ("\n" if text[-1:] not in ("", "\n") else "") + said, most))
+
+
 def main():
     task = read_all(3)
     posix.close(3)
@@ -275,6 +342,8 @@ def main():
     builtins["exit"] = builtins["quit"] = sys.exit  # site makes them elsewhere
     getattr(sys, "set_int_max_str_digits", int)(50000)  # as LiveCodeBench's runner
     sys.argv = ["solution"]
+    if mode == b"turns":
+        return run_turns(int(text), steps)
     try:
         source = compile(text, "solution", "exec")
     except BaseException as error:

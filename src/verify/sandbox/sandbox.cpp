@@ -29,6 +29,7 @@ namespace ucas::code {
 
 namespace {
 
+constexpr int kAttempts = 3;     // of a run that the sandbox failed, not the program
 constexpr double kBackstop = 2;  // seconds that the launcher may be late, before it is taken for dead
 
 // Prints what a sandbox must show of an interpreter: itself, its library, the folders of what it loads.
@@ -547,6 +548,22 @@ Ended Sandbox::run(const std::string& task, int64_t results, const std::function
   if (over) ended = read_status(conversation.status(), conversation.ready());
   ended.seconds = now_seconds() - began;
   return ended;
+}
+
+Ended Sandbox::insist(const std::string& task, int64_t results, const std::function<void()>& begin,
+                      const std::function<bool(const Frame&)>& take) const {
+  for (int attempt = 1;; ++attempt) {
+    begin();
+    Ended ended = run(task, results, take);
+    if (ended.how != Ended::How::failed) return ended;
+    count_warning(Warning::sandbox);
+    warn(str("the sandbox failed on a program (", ended.reason, ")", attempt < kAttempts ? "; tried again" : ""));
+    if (attempt < kAttempts) continue;
+    throw Error(ErrorKind::sandbox,
+                str("a program could not be run ", kAttempts, " times in a row (", ended.reason,
+                    "); nothing was graded by this. See ucas doctor --sandbox"),
+                kNoSandbox);
+  }
 }
 
 std::vector<Attack> attack_all(const Sandbox& sandbox) {

@@ -61,6 +61,11 @@ class Sandbox {
   // send.
   Ended run(const std::string& task, int64_t results, const std::function<bool(const Frame&)>& take) const;
 
+  // The same, tried three times where the sandbox fails and not the program, each time after `begin`. Then
+  // Error(ErrorKind::sandbox): nothing can be said of the program.
+  Ended insist(const std::string& task, int64_t results, const std::function<void()>& begin,
+               const std::function<bool(const Frame&)>& take) const;
+
   SandboxChoice tier() const { return tier_; }  // a, b or none
   const std::string& python() const { return python_; }
   const std::string& python_version() const { return version_; }

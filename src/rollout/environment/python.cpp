@@ -1,0 +1,133 @@
+// python: the model writes Python, which the sandbox of graded programs runs, and reads what an interactive session
+// prints. A block ```python .. ``` is answered by a block ```output, as Qwen2.5-Math has it; a call <tool_call>{"name":
+// .., "arguments": {"code": ..}}</tool_call> by a user's turn <tool_response> of the model's chat template, as Qwen3
+// has it. An interpreter lives for one answer: kept state is made again out of the turns before, so that an episode's
+// state is their text, no process waits beside a sequence, and a turn that was killed leaves what was there before it.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
+#include "data/prompts/templates.h"
+#include "rollout/environment/environment.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::string_view kFence = "```", kCall = "<tool_call>", kCallEnd = "</tool_call>", kTurn = "UCAS-TURN";
+constexpr int64_t kWall = 10;  // seconds of the clock for one of CPU time: for what waits, not for what is slow
+
+// What all episodes share.
+struct Tool {
+  code::Sandbox sandbox;
+  EnvironmentConfig config;
+  std::optional<Template> chat;
+};
+
+// The code of the first block of Python that is closed.
+std::optional<std::string_view> closed_block(std::string_view text) {
+  size_t code = std::string_view::npos;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = trim(text.substr(begin, end - begin));
+    if (code == std::string_view::npos) {
+      if (line.ends_with("```python") && end < text.size()) code = end + 1;
+    } else if (line.starts_with(kFence)) {
+      return text.substr(code, begin - code);
+    }
+  }
+  return std::nullopt;
+}
+
+// The code of a call; nothing where it is none.
+std::optional<std::string> code_of_call(std::string_view text) {
+  const size_t begin = text.rfind(kCall);
+  if (begin == std::string_view::npos) return std::nullopt;
+  try {
+    return JsonObject::parse(text.substr(begin + kCall.size()), "tool call").child("arguments").text("code");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// A turn of a user after one of the model.
+MarkedText next_turn(const Template& chat, const std::string& message) {
+  Problem problem;
+  problem.earlier = {{"user", "?"}, {"assistant", std::string(kTurn)}};
+  const MarkedText all = render_chat(chat, problem, message);
+  const size_t at = all.text.rfind(kTurn);
+  if (at == std::string::npos) throw Error(ErrorKind::config, "the chat template leaves out a turn");
+  return all.part(at + kTurn.size());
+}
+
+class Python final : public Environment {
+ public:
+  explicit Python(std::shared_ptr<const Tool> tool) : tool_(std::move(tool)) {}
+  void reset(const Problem& /*problem*/) override { turns_.clear(); }
+
+  std::optional<MarkedText> step(std::string_view text) override {
+    if (const size_t end = text.find(kCallEnd); end != std::string_view::npos) {
+      const auto code = code_of_call(text.substr(0, end));
+      const std::string said =
+          str("<tool_response>\n",
+              code ? output_of(*code) : R"(error: expected {"name": "python", "arguments": {"code": "..."}})",
+              "\n</tool_response>");
+      return tool_->chat ? next_turn(*tool_->chat, said) : MarkedText(str("\n", said, "\n"), MarkedText::kData);
+    }
+    const auto block = closed_block(text);
+    if (!block) return MarkedText();
+    return MarkedText(str(text.ends_with('\n') ? "" : "\n", "```output\n", output_of(std::string(*block)), "\n```\n"),
+                      MarkedText::kData);
+  }
+
+ private:
+  std::string output_of(std::string code) {
+    if (tool_->config.tool_state == ToolState::fresh) turns_.clear();
+    turns_.push_back(std::move(code));
+    const int64_t number = std::ssize(turns_) - 1, chars = tool_->config.tool_chars;
+    std::optional<std::string> output;
+    const code::Ended ended = tool_->sandbox.insist(
+        code::make_task("turns", str(chars), turns_), 8 * chars + 4096, [&] { output.reset(); },
+        [&](const code::Frame& frame) {
+          if (frame.kind == 'o' && frame.number == number) output = replace_invalid(frame.payload);
+          return true;
+        });
+    if (output) return *output;
+    turns_.pop_back();
+    const bool late =
+        ended.how == code::Ended::How::out_of_time || (ended.how == code::Ended::How::killed && ended.code == SIGKILL);
+    return late ? "error: out of time" : "error: the interpreter ended";
+  }
+
+  std::shared_ptr<const Tool> tool_;
+  std::vector<std::string> turns_;
+};
+
+}  // namespace
+
+EnvironmentRow row_of_python(const EnvironmentSetup& setup) {
+  code::CodeOptions options = setup.code;
+  options.cpu_seconds = setup.config.tool_seconds;
+  options.wall_seconds = kWall * setup.config.tool_seconds;
+  const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, std::nullopt});
+  if (has_chat_template(setup.checkpoint)) {
+    try {
+      tool->chat = load_template("chat", setup.checkpoint);
+      next_turn(*tool->chat, "0");
+    } catch (const Error& error) {
+      tool->chat.reset();
+      warn(str("tool calls are answered without the chat template: ", error.what()));
+    }
+  }
+  std::string says = "\n";
+  for (char c = ' '; c <= '~'; ++c) says += c;
+  return {.turn_ends = {std::string(kFence), std::string(kCallEnd)}, .says = says, .make = [tool] {
+            return std::unique_ptr<Environment>(std::make_unique<Python>(tool));
+          }};
+}
+
+}  // namespace ucas
