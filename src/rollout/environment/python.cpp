@@ -1,8 +1,8 @@
 // python: the model writes Python, which the sandbox of graded programs runs, and reads what an interactive session
 // prints. A block ```python .. ``` is answered by a block ```output, as Qwen2.5-Math has it; a call <tool_call>{"name":
 // .., "arguments": {"code": ..}}</tool_call> by a user's turn <tool_response> of the model's chat template, as Qwen3
-// has it. An interpreter lives for one answer: kept state is made again out of the turns before, so that an episode's
-// state is their text, no process waits beside a sequence, and a turn that was killed leaves what was there before it.
+// has it. An interpreter lives for one answer: kept state is recomputed from the turns before, so that an episode's
+// state is their text, no process waits with a sequence, and a turn that was killed leaves what was there before it.
 #include <signal.h>
 
 #include <algorithm>
