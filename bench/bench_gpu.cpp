@@ -188,11 +188,11 @@ void head(const Arguments& args) {
   const int64_t rows = args.number("rows", 8192), V = args.number("V", 151936), D = args.number("D", 1536);
   Matrix m;
   m.compute = random_bf16(V, D) * 0.02;
-  m.leaf = m.compute.to(at::kFloat).requires_grad_(true);
+  m.parameter = m.compute.to(at::kFloat).requires_grad_(true);
   const auto made = make_gpu_head(m);
   const at::Tensor hidden = at::randn({rows, D}, at::TensorOptions().device(kDevice)).requires_grad_(true);
   const std::vector<int32_t> target = random_tokens(rows, V, 3);
-  gradient_of(m.leaf);
+  gradient_of(m.parameter);
   const int64_t before = peak_memory(kDevice);
   const double forward = seconds_of(kDevice, [&] {
     const c10::NoGradGuard no_grad;
