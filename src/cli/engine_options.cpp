@@ -60,7 +60,7 @@ std::string options_train() {
   std::string text = options_help(usual) + "\nMethods (method.name) and what each adds to [method] and [objective]:\n";
   for (const MethodRow& row : method_rows()) {
     std::unique_ptr<Method> method = row.make();
-    text += str("\n", row.name, ": ", row.title, ". ", row.paper, "\n");
+    text += str("\n", wrap_text(str(row.name, ": ", row.title, ". ", row.paper), 100, 4, 0), "\n");
     struct Own {
       Method* method;
       void fields(Fields& f) { f.section("method", *method); }

@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--spread", type=float, default=0.02)
     parser.add_argument("--positions", type=int, default=4096)
     a = parser.parse_args()
-    words = json.loads(a.words) if a.words.startswith("[") else a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
+    words = json.loads(a.words) if a.words.startswith("[\"") else a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
     a.vocab = max(a.vocab, len(words) + 2) if not a.words else len(words) + 2
     a.vocab = max(a.vocab, a.rows)
     os.makedirs(a.folder, exist_ok=True)

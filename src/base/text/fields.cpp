@@ -15,7 +15,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kHelpWidth = 110;
+constexpr size_t kHelpWidth = 100;
 constexpr int kMostUnknown = 20;  // keys that are named one by one
 
 // The first of `ours` that a line of peer_words.txt gives for a word of theirs.

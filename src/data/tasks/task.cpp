@@ -31,7 +31,7 @@ const TextTask& task_of(TextTaskKind kind) {
   static constexpr TextTask kTasks[] = {
       {draw_word_problem, "math", 0, "a sentence or two about things that are bought, lost or shared"},
       {draw_sum, "math", 2, "a chain of numbers to add and subtract"},
-      {draw_countdown, "countdown", 5, "an expression that reaches a target and uses each given number exactly once"}};
+      {draw_countdown, "countdown", 5, "an expression of given numbers, each once, with a given value"}};
   return kTasks[static_cast<size_t>(kind)];
 }
 
