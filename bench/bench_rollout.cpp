@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "model/model.h"
 #include "rollout/rollouter.h"
-#include "sampling/sampler.h"
+#include "rollout/sampling/sampler.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-# libucas_cuda.so: LibTorch's CUDA half (stream_cuda.cpp), NCCL by c10d (ranks_nccl.cpp) and the kernels (gpu/device.cu), for the sources in CUDA_SIDE.
+# libucas_cuda.so: LibTorch's CUDA half (stream_cuda.cpp), NCCL by c10d (ranks_nccl.cpp) and the kernels (kernels/gpu/device.cu), for the sources in CUDA_SIDE.
 # Needs a CUDA build of LibTorch and nvcc of the same CUDA; without nvcc there is no such library, and devices take LibTorch's operations.
 option(UCAS_CUDA_KERNELS "libucas_cuda.so, where LibTorch is a build for CUDA and nvcc is there" ON)
 find_program(UCAS_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
@@ -16,7 +16,7 @@ if(_why)
 endif()
 message(STATUS "CUDA kernels by ${UCAS_NVCC}")
 include(cmake/nvcc.cmake)
-nvcc_object(DEVICE_OBJECT ${CMAKE_SOURCE_DIR}/src/gpu/device.cu)
+nvcc_object(DEVICE_OBJECT ${CMAKE_SOURCE_DIR}/src/kernels/gpu/device.cu)
 
 # NCCL by c10d needs NCCL's header, which pip puts beside a LibTorch for CUDA. Of CUDA's other libraries types are named alone (cuda-shim).
 find_path(UCAS_NCCL_INCLUDE nccl.h PATHS ${UCAS_TORCH_DIR}/../nvidia/nccl/include)

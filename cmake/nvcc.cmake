@@ -24,7 +24,7 @@ function(nvcc_object OUT SOURCE)
   foreach(architecture IN LISTS UCAS_CUDA_PTX)
     list(APPEND architectures -gencode arch=compute_${architecture},code=compute_${architecture})
   endforeach()
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.inc)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/gpu/*.h ${CMAKE_SOURCE_DIR}/src/kernels/gpu/*.inc)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CCACHE_OR_NOTHING} ${UCAS_NVCC} -std=c++20 -O3 --expt-relaxed-constexpr ${architectures} -Xcompiler -fPIC
             -I${CMAKE_SOURCE_DIR}/src -c ${SOURCE} -o ${object}

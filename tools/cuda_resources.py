@@ -24,7 +24,7 @@ def architectures():
 
 def compiled(nvcc, *words):
     command = [nvcc, "-std=c++20", "-O3", "--expt-relaxed-constexpr", "-I", os.path.join(ROOT, "src"), *words,
-               os.path.join(ROOT, "src/gpu/device.cu")]
+               os.path.join(ROOT, "src/kernels/gpu/device.cu")]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"cuda_resources: {' '.join(command)}:\n{done.stderr[-2000:]}")

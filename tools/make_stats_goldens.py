@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/goldens/stats.json: reference figures for src/stats, from exact fractions and scipy.
+"""Writes tests/goldens/stats.json: reference figures for src/results/stats, from exact fractions and scipy.
 
 Needed only to renew the goldens, never to build or run.   python3 tools/make_stats_goldens.py
 """

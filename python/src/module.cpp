@@ -7,7 +7,7 @@
 #include "base/process/build_info.h"
 #include "base/files/file.h"
 #include "base/error.h"
-#include "explain/explain.h"
+#include "config/explain/explain.h"
 #include "kernels/lm_head.h"
 #include "verify/registry.h"
 

@@ -2,10 +2,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "module.h"
-#include "stats/intervals.h"
-#include "stats/paired.h"
-#include "stats/samples.h"
-#include "stats/spread.h"
+#include "results/stats/intervals.h"
+#include "results/stats/paired.h"
+#include "results/stats/samples.h"
+#include "results/stats/spread.h"
 
 namespace ucas::python {
 

@@ -3,10 +3,10 @@
 
 #include "base/files/file.h"
 #include "base/str.h"
-#include "compare/answers.h"
-#include "compare/models.h"
 #include "evaluate/results/table.h"
 #include "report/summary.h"
+#include "results/compare/answers.h"
+#include "results/compare/models.h"
 #include "study/table.h"
 #include "support/temporary_directory.h"
 

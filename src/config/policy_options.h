@@ -13,7 +13,7 @@
 #include "data/prompts/templates.h"
 #include "records/evaluation.h"
 #include "rollout/config.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 #include "verify/registry.h"
 
 namespace ucas {

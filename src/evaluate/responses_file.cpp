@@ -13,7 +13,7 @@
 #include "data/problems.h"
 #include "data/rows/jsonl.h"
 #include "records/outputs.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 #include "text/unicode/unicode.h"
 #include "verify/registry.h"
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "stats/intervals.h"
-#include "stats/samples.h"
+#include "results/stats/intervals.h"
+#include "results/stats/samples.h"
 #include "verify/grader.h"
 
 namespace ucas {

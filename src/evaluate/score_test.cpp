@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "evaluate/benchmark.h"
-#include "stats/intervals.h"
+#include "results/stats/intervals.h"
 
 namespace ucas {
 

@@ -55,7 +55,7 @@ void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConf
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
 void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");
 
-// Which models the GPU kernels of this program run (gpu/kernels.h); others run by LibTorch's operations there.
+// Which models the GPU kernels of this program run (kernels/gpu/kernels.h); others run by LibTorch's operations there.
 std::string unsuited_for_kernels(const ModelConfig& config, const ModelOptions& options);  // why not; empty: it suits
 bool suits_kernels(const ModelConfig& config, const ModelOptions& options);
 

@@ -84,8 +84,8 @@ void check_adapter(const PeftAdapter& adapter, const ModelConfig& base, const St
                    const std::string& directory);
 
 // What a model has been asked to compute, to be held against what the machine can do (model/limits.h,
-// plan/step_time.h). Counted from shapes, once for every row that passes: what is computed again to save memory is no
-// work.
+// config/plan/step_time.h). Counted from shapes, once for every row that passes: what is computed again to save memory
+// is no work.
 struct Work {
   double operations = 0;  // of GEMMs and attention; a multiply-add is two
   double bytes = 0;       // of weights, keys and values that decoding has read, each once a step

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 
 namespace ucas {
 

@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 #include "model/model.h"
-#include "sampling/kv_budget.h"
-#include "sampling/sampler.h"
+#include "rollout/sampling/kv_budget.h"
+#include "rollout/sampling/sampler.h"
 
 namespace ucas {
 

@@ -10,7 +10,7 @@
 #include "model/decoder.h"
 #include "model/model.h"
 #include "model/weights.h"
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 
 namespace ucas {
 

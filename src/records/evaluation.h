@@ -16,7 +16,7 @@
 #include "core/model_options.h"
 #include "core/verdict.h"
 #include "data/prompts/templates.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 #include "verify/registry.h"
 
 namespace ucas {

@@ -11,7 +11,7 @@
 #include "base/text/fields.h"
 #include "core/metrics.h"
 #include "records/run/steps.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

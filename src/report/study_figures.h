@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/groups.h"
+#include "results/compare/groups.h"
 #include "results/table.h"
 
 namespace ucas {

@@ -9,9 +9,9 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "compare/groups.h"
 #include "records/run_record.h"
-#include "stats/spread.h"
+#include "results/compare/groups.h"
+#include "results/stats/spread.h"
 #include "support/synthetic_run.h"
 #include "support/temporary_directory.h"
 

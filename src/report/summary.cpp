@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/str.h"
-#include "compare/answers.h"
 #include "core/metrics.h"
 #include "report/escape.h"
+#include "results/compare/answers.h"
 
 namespace ucas {
 

@@ -1,13 +1,13 @@
 // What the runs came to, in numbers: one row per group of runs, mean and standard deviation over seeds, intervals, and
-// sentences about differences (compare/contrast.h), their p corrected together. Used by `ucas report`, the demo and the
-// page.
+// sentences about differences (results/compare/contrast.h), their p corrected together. Used by `ucas report`, the demo
+// and the page.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "compare/contrast.h"
-#include "compare/groups.h"
+#include "results/compare/contrast.h"
+#include "results/compare/groups.h"
 #include "results/table.h"
 
 namespace ucas {
@@ -47,7 +47,7 @@ struct SummaryRow {
 struct Difference {
   size_t from = 0, to = 0;  // indices of groups; the difference is `to` minus `from`
   std::string metric;       // "greedy pass@1", "mean@16"
-  Contrast contrast;        // compare/contrast.h
+  Contrast contrast;        // results/compare/contrast.h
   std::string sentence;     // for people
 };
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text/json.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 
 // Options of multi-turn rollouts, in [rollout] and of `ucas evaluate`: which environment answers the model, and for how
 // many turns. An environment is a row here and a file in rollout/environment: X(name, name in options).

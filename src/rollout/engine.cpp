@@ -14,7 +14,7 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 
 namespace ucas {
 

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"

@@ -18,7 +18,7 @@
 #include "core/batch.h"
 #include "core/verdict.h"
 #include "model/model.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 #include "sharding/ranks.h"
 
 namespace ucas {

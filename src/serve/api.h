@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/prompts/templates.h"
-#include "http/server.h"
+#include "serve/http/server.h"
 #include "serve/service.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "compare/answers.h"
 #include "data/tasks/register_chains.h"
 #include "data/tasks/task.h"
 #include "records/evaluation.h"
 #include "report/study_figures.h"
+#include "results/compare/answers.h"
 #include "study/protocol.h"
 
 namespace ucas {

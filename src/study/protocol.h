@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text/fields.h"
-#include "compare/answers.h"
+#include "results/compare/answers.h"
 
 namespace ucas {
 

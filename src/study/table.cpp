@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "compare/answers.h"
 #include "core/metrics.h"
-#include "stats/intervals.h"
+#include "results/compare/answers.h"
+#include "results/stats/intervals.h"
 
 namespace ucas {
 

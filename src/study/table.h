@@ -1,13 +1,13 @@
 // The table of a study: a row per config with mean and standard deviation over its runs, every row against one
-// reference (compare/contrast.h). Made from run directories alone. Threads: any; pure functions of the runs.
+// reference (results/compare/contrast.h). Made from run directories alone. Threads: any; pure functions of the runs.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "compare/contrast.h"
-#include "compare/groups.h"
+#include "results/compare/contrast.h"
+#include "results/compare/groups.h"
 #include "study/config.h"
 
 namespace ucas {

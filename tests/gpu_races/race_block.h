@@ -1,7 +1,7 @@
-// A thread block whose every lane is a thread (gpu/thread_block.h), for ThreadSanitizer: what one lane reads of another
-// without a barrier between them is a race that it reports. Asynchronous copies are made when they are asked for, or as
-// late as they may be; shared memory begins as NaN; blocks come in reverse order. `Broken` leaves out one thing that a
-// device does, which has to be found.
+// A thread block whose every lane is a thread (kernels/gpu/thread_block.h), for ThreadSanitizer: what one lane reads of
+// another without a barrier between them is a race that it reports. Asynchronous copies are made when they are asked
+// for, or as late as they may be; shared memory begins as NaN; blocks come in reverse order. `Broken` leaves out one
+// thing that a device does, which has to be found.
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/thread_block.h"
+#include "kernels/gpu/thread_block.h"
 
 namespace ucas::gpu {
 

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu/attention.h"
-#include "gpu/lm_head.h"
-#include "gpu/rows.h"
-#include "gpu/truncated_sample.h"
-#include "gpu/update.h"
 #include "gpu_races/race_block.h"
+#include "kernels/gpu/attention.h"
+#include "kernels/gpu/lm_head.h"
+#include "kernels/gpu/rows.h"
+#include "kernels/gpu/truncated_sample.h"
+#include "kernels/gpu/update.h"
 #include "support/gpu_emulation.h"
 
 extern char** environ;

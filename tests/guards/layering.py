@@ -12,12 +12,12 @@ ALLOWED = {
     "base/text": "base base/terminal base/files",
     "base/process": "base base/terminal base/files",
     # HTTP as a library speaks it, client and server
-    "http": "",
+    "serve/http": "",
     "core": "",
     "kernels": "",
-    "stats": "core",
+    "results/stats": "core",
     # tables of figures and what writes them
-    "results": "stats",
+    "results": "results/stats",
     "hf": "core",
     "text/unicode": "",
     "text/split": "text/unicode",
@@ -39,13 +39,13 @@ ALLOWED = {
     "verify/math": "verify verify/text verify/math/*",
     "verify/code": "verify verify/sandbox verify/math/read",
     # what people see of verdicts: rows of files, tables, the reasons
-    "verify/audit": "core stats results data data/rows verify verify/math/read",
+    "verify/audit": "core results/stats results data data/rows verify verify/math/read",
     "objective/advantage": "core",
     # options of the rooms: every config.h and config.cpp, wherever it lies. Plain: they know no tensor.
     "sections": "core data data/rows data/prompts verify verify/sandbox objective/advantage",
-    "sampling": "kernels sections",
+    "rollout/sampling": "kernels sections",
     # CUDA kernels and their emulation on the CPU; a sampled token is compared with the sampler's
-    "gpu": "kernels sampling sections",
+    "kernels/gpu": "kernels rollout/sampling sections",
     "objective/loss": "core sections objective/advantage",
     "objective/filter": "core sections",
     "objective": "core sections objective/*",
@@ -54,42 +54,42 @@ ALLOWED = {
     "methods/loss": "core sections objective/* methods",
     "methods/signals": "core sections objective/* methods",
     "methods/models": "core sections objective/* methods",
-    "model/tensor": "gpu",
+    "model/tensor": "kernels/gpu",
     "model/attention": "hf model/tensor",
     "model/gemm": "kernels model/tensor",
-    "model/head": "core hf kernels sampling sections model/tensor model/gemm",
-    "model": "core hf kernels sampling sections text/tokenizer model/tensor model/gemm model/head",
+    "model/head": "core hf kernels rollout/sampling sections model/tensor model/gemm",
+    "model": "core hf kernels rollout/sampling sections text/tokenizer model/tensor model/gemm model/head",
     "model/backend": "core hf kernels model model/tensor model/gemm model/attention",
-    "model/backend/cpu": "core hf kernels sampling model model/tensor model/gemm model/attention model/head model/backend",
-    "model/backend/gpu": "core hf gpu sampling model model/tensor model/gemm model/attention model/head model/backend",
+    "model/backend/cpu": "core hf kernels rollout/sampling model model/tensor model/gemm model/attention model/head model/backend",
+    "model/backend/gpu": "core hf kernels/gpu rollout/sampling model model/tensor model/gemm model/attention model/head model/backend",
     "model/backend/aten": "core hf model model/tensor model/gemm model/attention model/head model/backend",
     # what a run leaves on disk, each file with its writer and its reader
-    "records/run": "core hf text/tokenizer verify stats",
-    "records": "core hf text/tokenizer data data/rows data/prompts verify stats records/run",
-    "config": "core hf sampling verify objective/* methods data data/rows data/prompts records records/run sections",
-    "explain": "core sections verify objective/* methods config",
-    "plan": "core results sections kernels hf sampling methods config",
-    "compare": "core sections objective/* verify stats results records records/run config",
-    "report": "core stats results records records/run compare config sections",
-    "report/svg": "stats report",
-    "report/figures": "core stats results records records/run compare config report report/svg",
-    "report/page": "core methods stats results records records/run compare config report report/svg report/figures",
-    "progress": "core stats results records records/run report",
+    "records/run": "core hf text/tokenizer verify results/stats",
+    "records": "core hf text/tokenizer data data/rows data/prompts verify results/stats records/run",
+    "config": "core hf rollout/sampling verify objective/* methods data data/rows data/prompts records records/run sections",
+    "config/explain": "core sections verify objective/* methods config",
+    "config/plan": "core results sections kernels hf rollout/sampling methods config",
+    "results/compare": "core sections objective/* verify results/stats results records records/run config",
+    "report": "core results/stats results records records/run results/compare config sections",
+    "report/svg": "results/stats report",
+    "report/figures": "core results/stats results records records/run results/compare config report report/svg",
+    "report/page": "core methods results/stats results records records/run results/compare config report report/svg report/figures",
+    "report/progress": "core results/stats results records records/run report",
     "sharding": "core verify kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
-    "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
+    "rollout": "core sections serve/http hf kernels text text/tokenizer rollout/sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/* data/prompts verify/sandbox verify/text rollout",
-    "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
-    "evaluate": "core sections hf text/* data data/rows data/prompts verify stats records records/run compare config",
-    "evaluate/results": "core sections text/* data data/rows verify stats results records records/run compare config evaluate",
+    "serve": "core sections serve/http hf text text/* rollout/sampling model data data/prompts rollout",
+    "evaluate": "core sections hf text/* data data/rows data/prompts verify results/stats records records/run results/compare config",
+    "evaluate/results": "core sections text/* data data/rows verify results/stats results records records/run results/compare config evaluate",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
     "train/collect": "core sections text/* data data/prompts verify verify/sandbox objective/* records/run config rollout sharding",
-    "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
-    "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
+    "train/metrics": "core sections results/stats objective/* records/run sharding train/signals train/collect",
+    "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods config/plan config sharding "
                     "train/signals train/optimizer",
-    "evaluate/engine": "core sections kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout "
-                       "rollout/environment sharding records records/run compare config evaluate evaluate/results "
+    "evaluate/engine": "core sections kernels hf text/* rollout/sampling data data/rows data/prompts verify results/stats model model/tensor rollout "
+                       "rollout/environment sharding records records/run results/compare config evaluate evaluate/results "
                        "train/update",
     "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",
     "train/state": "core sections hf kernels data data/prompts model model/tensor records records/run config rollout sharding train/optimizer "
@@ -97,18 +97,18 @@ ALLOWED = {
     "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config sharding train/signals train/update "
                  "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
-                  "records/run config plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
+    "train/loop": "core sections hf kernels text/* rollout/sampling data data/prompts verify verify/audit results/stats objective/* methods model model/tensor records "
+                  "records/run config config/plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
-    "study": "core stats results verify data data/tasks records records/run compare config evaluate report sections",
-    "study/engine": "core sections text/* hf sampling rollout stats results verify data data/tasks data/prompts records records/run compare methods config "
-                    "evaluate evaluate/engine report progress study train/loop train/sft train/state",
+    "study": "core results/stats results verify data data/tasks records records/run results/compare config evaluate report sections",
+    "study/engine": "core sections text/* hf rollout/sampling rollout results/stats results verify data data/tasks data/prompts records records/run results/compare methods config "
+                    "evaluate evaluate/engine report report/progress study train/loop train/sft train/state",
     "cli/options": "core sections hf data data/tasks config",
     "cli": "core sections hf text/* data/rows records records/run config study cli/options",
-    "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats results records records/run compare objective/* methods config explain plan "
-                    "evaluate evaluate/results report progress study cli cli/options",
-    "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
-                  "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",
+    "cli/commands": "core sections hf kernels text/* data data/* verify verify/* results/stats results records records/run results/compare objective/* methods config config/explain config/plan "
+                    "evaluate evaluate/results report report/progress study cli cli/options",
+    "cli/engine": "core sections serve/http hf kernels text/* rollout/sampling data data/* verify verify/audit results/stats records records/run results/compare methods config model model/gemm "
+                  "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report report/progress study study/engine train/* cli cli/options",
 }
 # Arrows back, each with the includes that make it. None is added; each ends when what it needs has a place of its own.
 BACK = {
@@ -120,7 +120,7 @@ BACK = {
     ("report/figures", "report/page"): "series and templates of the page, to be rooms of their own",
 }
 # The folder rule: these see LibTorch, and every folder called engine; http is in their library. Options (config.h) do not.
-ENGINE = re.compile(r"^(src/)?(http|model|rollout|serve|sharding|train)/(?!(.*/)?config\.(h|cpp)$)|/engine/")
+ENGINE = re.compile(r"^(src/)?(model|rollout(?!/sampling/)|serve|sharding|train)/(?!(.*/)?config\.(h|cpp)$)|/engine/")
 SECTION = re.compile(r"^(?!study/).*/config\.(h|cpp)$")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
 # FLINT (before FLINT 3: Arb and Calcium, too) is seen by the exact arithmetic of the verifier alone.
@@ -202,8 +202,8 @@ def main():
                 problems.append(f"{path}: <{name}> outside src/text/split/regex.cpp")
             elif re.match("(arrow|parquet)/", name) and not quoted and path != "src/data/rows/parquet_reader.cpp":
                 problems.append(f"{path}: <{name}> outside src/data/rows/parquet_reader.cpp")
-            elif name == "httplib.h" and not path.startswith("src/http/"):
-                problems.append(f"{path}: <{name}> outside src/http")
+            elif name == "httplib.h" and not path.startswith("src/serve/http/"):
+                problems.append(f"{path}: <{name}> outside src/serve/http")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
                 problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/text/json.h")
             if not quoted:

@@ -13,7 +13,7 @@ SHELL = re.compile(r"(?:^|[\s;|&(])(?:timeout|sleep) +[\d.]|(?<![\"\w])\$(?:TEST
 PLACE = re.compile(r"[\"' =(]/tmp/")
 NAMED = {
     "src/base/process/threads_test.cpp": "those that come after a failure dawdle, so that there are some left when it is seen",
-    "src/http/client_test.cpp": "a server that sends a byte now and then: what ends it is tested",
+    "src/serve/http/client_test.cpp": "a server that sends a byte now and then: what ends it is tested",
     "src/rollout/policy_test.cpp": "counts shares of the cores, whatever their number",
     "src/train/collect/reward_test.cpp": "a grader that takes its time, so that others wait for it",
     "src/verify/sandbox/sandbox_test.cpp": "programs that sleep: what ends them is tested",

@@ -10,7 +10,7 @@
 #include "objective/aggregate.h"
 #include "objective/loss/kl.h"
 #include "objective/loss/selection.h"
-#include "stats/samples.h"
+#include "results/stats/samples.h"
 #include "support/case_kinds.h"
 #include "support/loss_methods.h"
 

@@ -1,6 +1,6 @@
 #include "support/gpu_emulation.h"
 
-#include "gpu/table.inc"
+#include "kernels/gpu/table.inc"
 
 namespace ucas::gpu {
 

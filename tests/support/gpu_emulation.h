@@ -1,10 +1,10 @@
-// Emulates a GPU's kernels on the CPU, slowly: a thread block is a loop over its lanes (gpu/thread_block.h).
+// Emulates a GPU's kernels on the CPU, slowly: a thread block is a loop over its lanes (kernels/gpu/thread_block.h).
 #pragma once
 
 #include <vector>
 
-#include "gpu/kernels.h"
-#include "gpu/thread_block.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/gpu/thread_block.h"
 
 namespace ucas::gpu {
 

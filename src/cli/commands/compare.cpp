@@ -4,10 +4,10 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "compare/answers.h"
-#include "compare/models.h"
 #include "evaluate/results/published.h"
 #include "evaluate/results/table.h"
+#include "results/compare/answers.h"
+#include "results/compare/models.h"
 
 namespace ucas {
 

@@ -8,11 +8,11 @@
 #include "base/terminal/log.h"
 #include "base/text/fields.h"
 #include "cli/command.h"
-#include "compare/answers.h"
-#include "compare/diagnosis.h"
 #include "evaluate/responses_file.h"
 #include "records/run_record.h"
 #include "report/diagnosis.h"
+#include "results/compare/answers.h"
+#include "results/compare/diagnosis.h"
 
 namespace ucas {
 

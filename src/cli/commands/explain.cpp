@@ -1,4 +1,4 @@
-#include "explain/explain.h"
+#include "config/explain/explain.h"
 
 #include <nlohmann/json.hpp>
 

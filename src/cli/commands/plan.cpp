@@ -1,4 +1,4 @@
-#include "plan/plan.h"
+#include "config/plan/plan.h"
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/options/train_options.h"
 #include "config/config_file.h"
-#include "plan/known_models.h"
-#include "plan/step_time.h"
+#include "config/plan/known_models.h"
+#include "config/plan/step_time.h"
 
 namespace ucas {
 

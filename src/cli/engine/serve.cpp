@@ -11,10 +11,10 @@
 #include "data/prompts/templates.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
-#include "http/server.h"
 #include "rollout/policy.h"
 #include "rollout/rollouter.h"
 #include "serve/api.h"
+#include "serve/http/server.h"
 #include "serve/service.h"
 #include "train/update/self_check.h"
 

@@ -11,7 +11,7 @@
 #include "cli/options/train_options.h"
 #include "hf/hub.h"
 #include "hf/peft.h"
-#include "progress/train_progress.h"
+#include "report/progress/train_progress.h"
 #include "rollout/policy.h"
 #include "sharding/ranks.h"
 #include "train/sft/sft.h"

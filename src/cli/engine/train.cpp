@@ -20,7 +20,7 @@
 #include "config/config_file.h"
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
-#include "progress/train_progress.h"
+#include "report/progress/train_progress.h"
 #include "train/loop/trainer.h"
 
 namespace ucas {

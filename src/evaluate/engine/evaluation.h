@@ -16,7 +16,7 @@
 #include "evaluate/benchmark.h"
 #include "records/evaluation.h"
 #include "rollout/config.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 
 namespace ucas {
 

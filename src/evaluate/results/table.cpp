@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "base/text/json.h"
-#include "compare/answers.h"
+#include "results/compare/answers.h"
 #include "results/table.h"
 
 namespace ucas {

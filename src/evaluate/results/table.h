@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "compare/models.h"
 #include "evaluate/results/published.h"
 #include "records/evaluation.h"
+#include "results/compare/models.h"
 
 namespace ucas {
 
@@ -17,7 +17,7 @@ std::string summary_table(std::span<const EvalRecord> results);
 // problems (micro) below; then, for each model, how long its responses are and how many could not be read.
 std::string suite_table(std::span<const EvalRecord> results);
 
-// A comparison (compare/models.h) as text and JSON.
+// A comparison (results/compare/models.h) as text and JSON.
 
 // Settings that differ and warnings first, then a table a metric, then the differences from the first model.
 std::string comparison_text(const Comparison& comparison, std::span<const PublishedTable> published = {});

@@ -15,7 +15,7 @@
 #include "hf/parameters.h"
 #include "model/gemm/gemm.h"
 #include "model/tensor/autograd.h"
-#include "sampling/sampler.h"
+#include "rollout/sampling/sampler.h"
 
 namespace ucas {
 

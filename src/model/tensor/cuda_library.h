@@ -1,7 +1,7 @@
 // LibTorch's CUDA half and the kernels compiled for devices, behind one interface: libucas_cuda.so, which is next to
 // the engine and is loaded when a device is first requested. So one engine serves LibTorch's builds for CPUs and for
-// CUDA, and only that library sees CUDA's headers (stream_cuda.cpp, sharding/ranks_nccl.cpp, gpu/device.cu). All others
-// call stream.h.
+// CUDA, and only that library sees CUDA's headers (stream_cuda.cpp, sharding/ranks_nccl.cpp, kernels/gpu/device.cu).
+// All others call stream.h.
 #pragma once
 
 #include "model/tensor/stream.h"

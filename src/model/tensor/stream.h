@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "gpu/kernels.h"
+#include "kernels/gpu/kernels.h"
 
 namespace ucas {
 

@@ -10,7 +10,7 @@
 
 #include "core/batch.h"
 #include "core/verdict.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

@@ -44,7 +44,7 @@ struct RunEnvironment {
   std::string initial_weights, training_data;  // their hashes: runs that agree in both are seeds of one experiment
   std::string about;                           // what the model is, for people
   int64_t parameters = 0;                      // of the model; 0: not written
-  int64_t planned_memory = 0;                  // bytes at the peak of a training (plan/plan.h); 0: not written
+  int64_t planned_memory = 0;                  // bytes at the peak of a training (config/plan/plan.h); 0: not written
   int64_t rollout_slots = 0;                   // of a GPU: responses decoded at once; 0: not written
   int64_t rollout_cache_tokens = 0;            // that its key-value cache holds
   std::string checkpoint_saved;                // "no" at the start of a training, "yes" from its first checkpoint on

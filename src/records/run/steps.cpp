@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/text/json.h"
 #include "core/metrics.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "compare/groups.h"
-#include "stats/spread.h"
+#include "results/compare/groups.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

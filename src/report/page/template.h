@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/text/json.h"
-#include "compare/groups.h"
 #include "records/run/step_data.h"
 #include "report/summary.h"
+#include "results/compare/groups.h"
 #include "results/table.h"
 
 namespace ucas {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/svg/svg_canvas.h"
-#include "stats/spread.h"
+#include "results/stats/spread.h"
 
 namespace ucas {
 

@@ -10,8 +10,8 @@
 #include "core/model_options.h"
 #include "data/tasks/register_chains.h"
 #include "evaluate/engine/evaluation.h"
-#include "progress/train_progress.h"
 #include "records/evaluation.h"
+#include "report/progress/train_progress.h"
 
 namespace ucas {
 

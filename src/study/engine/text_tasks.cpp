@@ -9,7 +9,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "data/tasks/task.h"
-#include "progress/train_progress.h"
+#include "report/progress/train_progress.h"
 #include "rollout/policy.h"
 #include "text/tokenizer/tokenizer.h"
 #include "train/sft/sft.h"

@@ -1,10 +1,10 @@
 // The sizes that `ucas plan` counts against the tensors that are allocated.
 #include <gtest/gtest.h>
 
+#include "config/plan/model_memory.h"
 #include "model/backend/block.h"
 #include "model/model.h"
 #include "model/weights.h"
-#include "plan/model_memory.h"
 #include "train/optimizer/host_state.h"
 #include "train/optimizer/optimizer.h"
 

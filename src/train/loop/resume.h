@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "records/run/run_directory.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 #include "train/loop/start.h"
 #include "train/state/checkpoint.h"
 

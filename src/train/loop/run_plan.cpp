@@ -9,9 +9,9 @@
 #include "base/process/machine.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "plan/step_time.h"
+#include "config/plan/step_time.h"
 #include "rollout/policy.h"
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 
 namespace ucas {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include "config/plan/plan.h"
 #include "config/train_config.h"
-#include "plan/plan.h"
 #include "records/run/run_directory.h"
-#include "sampling/config.h"
+#include "rollout/sampling/config.h"
 #include "sharding/ranks.h"
 
 namespace ucas {

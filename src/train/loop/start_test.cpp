@@ -11,7 +11,7 @@
 #include "base/process/activity.h"
 #include "base/str.h"
 #include "config/config_file.h"
-#include "plan/known_models.h"
+#include "config/plan/known_models.h"
 #include "support/engine/tiny_training.h"
 
 namespace ucas {

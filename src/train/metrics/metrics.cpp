@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "core/metrics.h"
-#include "stats/intervals.h"
+#include "results/stats/intervals.h"
 
 namespace ucas {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/text/json.h"
-#include "http/server.h"
 #include "model/model.h"
+#include "serve/http/server.h"
 
 namespace ucas::testing {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "model/backend/block.h"
 #include "model/model.h"
-#include "sampling/kv_budget.h"
+#include "rollout/sampling/kv_budget.h"
 
 namespace ucas {
 

@@ -1,6 +1,6 @@
 // One block of the model as a device runs it: the diagram of model/backend/block.h in bf16 with an f32 residual stream,
-// own kernels (gpu/kernels.h) around GEMMs (model/gemm/gemm.h). Additions to the residual stream and the norm after
-// them are one kernel, so a block's output waits, in bf16, for the next norm. Rows are padded to a multiple of
+// own kernels (kernels/gpu/kernels.h) around GEMMs (model/gemm/gemm.h). Additions to the residual stream and the norm
+// after them are one kernel, so a block's output waits, in bf16, for the next norm. Rows are padded to a multiple of
 // kRowAlign by a sequence of their own, whose gradients are 0.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/model_options.h"
-#include "gpu/kernels.h"
+#include "kernels/gpu/kernels.h"
 #include "model/attention/rope.h"
 #include "model/backend/block.h"
 #include "model/model.h"

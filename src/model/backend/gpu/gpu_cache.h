@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/kernels.h"
+#include "kernels/gpu/kernels.h"
 #include "model/backend/block.h"
 #include "model/model.h"
 
