@@ -33,8 +33,8 @@ using kernels::Prefetch;
 constexpr int64_t kTileOut = 64;   // outputs of a tile
 constexpr int64_t kTileRows = 64;  // rows of a tile
 // What stays in the second cache: inputs whose gradients are summed together, from so many rows at a time; inputs and
-// rows of x that gradients of parameters are summed from.
-constexpr int64_t kInputs = 448, kInputRows = 64, kSumInputs = 1024, kSumRows16 = 1024;
+// rows of x that gradients of parameters are summed from; in bf16, rows and outputs of sums that wait there.
+constexpr int64_t kInputs = 448, kInputRows = 64, kSumInputs = 1024, kSumRows16 = 1024, kSumOutputs16 = 2048;
 
 bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 // Rows by strides: the last dimension is dense.
@@ -243,49 +243,33 @@ void gemm_small_m(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ou
   });
 }
 
-// Sums of plain rows with packed weights, 64 columns at a time: pack(first, count, packed), then
-// multiply(row, rows, count, packed, tile [rows][kTileOut]).
-template <class T, class Pack, class Multiply>
-void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& store, Pack pack, Multiply multiply) {
-  parallel_for((columns + kTileOut - 1) / kTileOut, grain_of_tiles(P, inner), [&](int64_t begin, int64_t end) {
+// Bit-identical for many rows: W is packed, and nothing is transposed.
+void gemm_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+  const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
+  const TileStore store(out, onto);
+  parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows];
-    std::vector<T> packed(inner * kTileOut);
+    std::vector<float> packed(I * kTileOut), room;
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t * kTileOut, count = std::min(kTileOut, columns - first);
-      pack(first, count, packed.data());
+      const int64_t first = t * kTileOut, count = std::min(kTileOut, O - first);
+      const Part<float> weight = part_of(w, first, count, room);
+      for (int64_t p = 0; p < count; p += kPanel) {
+        const int64_t panel = std::min(kPanel, count - p);
+        transpose(weight.at + p * weight.stride, weight.stride, panel, I, packed.data() + p * I, aligned(panel));
+      }
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        multiply(row, rows, count, packed.data(), tile);
+        const float* from = x.const_data_ptr<float>() + row * stride_of(x);
+        const auto next = [&](int64_t k, int64_t step) -> PrefetchPair {
+          const bool below = k + step >= I;
+          const float* at = from + (below ? rows * stride_of(x) : 0);
+          return {prefetch_part(at, stride_of(x), rows, below ? 0 : k + step, step), {}};
+        };
+        gemm_panels(rows, aligned(count), I, {from, stride_of(x), 1}, packed.data(), tile, kTileOut, false, next);
         store.store_rows(tile, first, count, row, rows);
       }
     }
-    release<T>();
   });
-}
-
-// Bit-identical for many rows: W is packed, and nothing is transposed.
-void gemm_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
-  const int64_t I = x.size(1);
-  const auto* of = x.const_data_ptr<float>();
-  by_panels<float>(
-      x.size(0), w.size(0), I, TileStore(out, onto),
-      [&](int64_t first, int64_t count, float* packed) {
-        std::vector<float> room;
-        const Part<float> weight = part_of(w, first, count, room);
-        for (int64_t p = 0; p < count; p += kPanel) {
-          const int64_t panel = std::min(kPanel, count - p);
-          transpose(weight.at + p * weight.stride, weight.stride, panel, I, packed + p * I, aligned(panel));
-        }
-      },
-      [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
-        const float* from = of + row * stride_of(x);
-        gemm_panels(rows, aligned(count), I, {from, stride_of(x), 1}, packed, tile, kTileOut, false,
-                    [&](int64_t k, int64_t step) -> PrefetchPair {
-                      const bool below = k + step >= I;
-                      const float* next = from + (below ? rows * stride_of(x) : 0);
-                      return {prefetch_part(next, stride_of(x), rows, below ? 0 : k + step, step), {}};
-                    });
-      });
 }
 
 // Columns [first, first + count) of rows of x as [rows][count] in f32, count rounded up to 16 with zeros.
@@ -354,17 +338,28 @@ void gemm_input_gradient_by_panels(const at::Tensor& d_out, const at::Tensor& w,
   });
 }
 
+// The same by pairs, kTileOut inputs at a time: some outputs are packed, and their sums of many rows wait for the next.
 void gemm_input_gradient_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
-  const int64_t O = w.size(0);
-  by_panels<at::BFloat16>(
-      d_out.size(0), w.size(1), O, TileStore(d_x, into == Into::sum ? d_x : at::Tensor()),
-      [&](int64_t first, int64_t count, at::BFloat16* packed) {
-        pack_panels(numbers(w) + first, stride_of(w), O, count, packed);
-      },
-      [&](int64_t row, int64_t rows, int64_t count, const at::BFloat16* packed, float* tile) {
-        brgemm(rows, count, O, stride_of(d_out), count, kTileOut, false, numbers(d_out) + row * stride_of(d_out),
-               packed, tile);
-      });
+  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0), stride = stride_of(d_out);
+  const TileStore store(d_x, into == Into::sum ? d_x : at::Tensor());
+  parallel_for((I + kTileOut - 1) / kTileOut, grain_of_tiles(P, O), [&](int64_t begin, int64_t end) {
+    std::vector<at::BFloat16> packed(std::min(O, kSumOutputs16) * kTileOut);
+    std::vector<float> sums(std::min(P, kSumRows16) * kTileOut);
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
+      for (int64_t row = 0; row < P; row += kSumRows16) {
+        const int64_t rows = std::min(kSumRows16, P - row);
+        for (int64_t o = 0; o < O; o += kSumOutputs16) {
+          const int64_t inner = std::min(kSumOutputs16, O - o);
+          pack_panels(numbers(w) + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
+          brgemm(rows, count, inner, stride, count, kTileOut, o > 0, numbers(d_out) + row * stride + o, packed.data(),
+                 sums.data());
+        }
+        store.store_rows(sums.data(), first, count, row, rows);
+      }
+    }
+    release<at::BFloat16>();
+  });
 }
 
 // Columns [first, first + outputs) of `rows` rows of d_out for add_tile: f32 in place, bf16 transposed.
@@ -477,13 +472,6 @@ void gemm_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at:
   } else {
     gemm_input_gradient_by_panels<Bf16>(widened(d_out), w, d_x, into);
   }
-}
-
-void gemm_add_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum) {
-  if (!is_bf16(w) || !w.is_cpu()) return gemm_input_gradient(d_out, w, sum, Into::sum);
-  const at::Tensor part = at::empty({d_out.size(0), w.size(1)}, d_out.options());
-  gemm_input_gradient(d_out, w, part);
-  sum.add_(part);
 }
 
 void gemm_weight_gradient(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {

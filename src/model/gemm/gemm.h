@@ -21,11 +21,9 @@ struct Matrix {
 int64_t gemm_rows(int64_t rows, at::ScalarType type);
 // out = x W^T, or onto + x W^T. x [P, I], out and onto [P, O]: f32, or both of x's type; onto may be out.
 void gemm(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto = {});
-// d_x = d_out W, or d_x + d_out W, all of W's type.
+// d_x = d_out W, or d_x + d_out W; d_x f32, or all of W's type.
 enum class Into { fresh, sum };
 void gemm_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into = Into::fresh);
-// sum += d_out W; sum f32 whatever W's type.
-void gemm_add_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum);
 // sum += d_out^T x; sum [O, I] f32.
 void gemm_weight_gradient(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum);
 

@@ -18,8 +18,8 @@ namespace {
 struct Sizes {
   int64_t P, I, O;
 };
-constexpr Sizes kSizes[] = {{16, 64, 48},  {16, 2, 1},     {48, 60, 33},  {64, 896, 70},
-                            {80, 1024, 7}, {112, 384, 96}, {336, 90, 100}};
+constexpr Sizes kSizes[] = {{16, 64, 48},  {16, 2, 1},     {48, 60, 33},   {64, 896, 70},
+                            {80, 1024, 7}, {112, 384, 96}, {336, 90, 100}, {1040, 70, 2100}};
 
 at::Tensor random(int64_t rows, int64_t columns, uint64_t stream, at::ScalarType type) {
   at::Tensor x = at::empty({rows, columns}, at::kFloat);
@@ -57,6 +57,10 @@ TEST_P(Products, all_three_agree_with_double) {
     const at::Tensor once = d_x.to(at::kDouble);
     gemm_input_gradient(d, w, d_x, Into::sum);
     expect_near(d_x, want_x + once, sizes_x + once.abs(), wide ? 1e-6 : 8e-3, what);
+    at::Tensor f32 = random(P, I, 5, at::kFloat);
+    const at::Tensor d_before = f32.to(at::kDouble);
+    gemm_input_gradient(d, w, f32, Into::sum);
+    expect_near(f32, want_x + d_before, sizes_x + 4, 1e-6, what);
     at::Tensor sum = random(O, I, 6, at::kFloat);
     const at::Tensor before = sum.to(at::kDouble);
     gemm_weight_gradient(d, x, sum);

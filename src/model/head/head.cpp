@@ -31,7 +31,10 @@ constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
 // Rows of a tile's columns that begin on lines of their own in a cache: a tile's width is a power of two, by which all
 // of them would share a few.
-at::Tensor apart(int64_t rows, int64_t width) { return rows_of(rows, width + 16).narrow(1, 0, width); }
+at::Tensor apart(int64_t rows, int64_t width, at::ScalarType type = at::kFloat) {
+  const int64_t line = type == at::kFloat ? 16 : 32;
+  return at::empty({rows, width + line}, type).narrow(1, 0, width);
+}
 
 // Calls visit(rows of h [M, D], first row, row count, tile of W [n, D], first column, logits [M, n]); the logits are
 // what logits_of(h, first row, row count, tile of W, first column) gives.
@@ -206,16 +209,20 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   at::Tensor which = at::from_blob(active.data(), {static_cast<int64_t>(active.size())}, at::kLong);
   at::Tensor hidden = all ? saved.hidden : at::index_select(saved.hidden, 0, which);
   at::Tensor d_rows = saved.wants_hidden ? (all ? d_hidden : at::zeros_like(hidden)) : at::Tensor();
-  const at::ScalarType type = saved.lm_head.compute.scalar_type();
+  const bool rounds = saved.lm_head.compute.scalar_type() == at::kBFloat16;
+  const at::Tensor rounded = rounds ? apart(kernels::kHeadRows, kernels::kTile, at::kBFloat16) : at::Tensor();
   auto visit = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                    const at::Tensor& logits) {
     float* tile = data(logits);
     const int64_t width = logits.size(1), stride = logits.stride(0);
-    each_row(count, kTileWork,
-             [&](int64_t i) { row_gradient(saved, of, active[first + i], column, width, tile + i * stride); });
+    const at::Tensor d_logits = rounds ? rounded.narrow(0, 0, h.size(0)).narrow(1, 0, width) : logits;
     // Logits of padding are 0, and so is its h: it adds nothing.
-    at::Tensor d_logits = logits.to(type);
-    if (saved.wants_hidden) gemm_add_input_gradient(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
+    each_row(h.size(0), kTileWork, [&](int64_t i) {
+      if (i < count) row_gradient(saved, of, active[first + i], column, width, tile + i * stride);
+      if (rounds) kernels::table().narrow(tile + i * stride, width, data<Bf16>(d_logits) + i * d_logits.stride(0));
+    });
+    if (saved.wants_hidden)
+      gemm_input_gradient(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count), Into::sum);
     if (saved.wants_head) gemm_weight_gradient(d_logits, h, d_head.narrow(0, column, width));
   };
   if (saved.logits.any()) {

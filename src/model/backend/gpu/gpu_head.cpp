@@ -99,7 +99,7 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
                                                        .u = data(part[2]) + first,
                                                        .logits = data(logits)});
         const at::Tensor d = logits.view(at::kBFloat16).narrow(1, 0, w.size(0));  // in the place of the logits
-        if (s.wants_hidden) gemm_add_input_gradient(d, w, d_hidden.narrow(0, first, rows));
+        if (s.wants_hidden) gemm_input_gradient(d, w, d_hidden.narrow(0, first, rows), Into::sum);
         if (s.wants_head) gemm_weight_gradient(d, s.h.narrow(0, first, rows), d_head.narrow(0, column, w.size(0)));
       });
   return {s.wants_hidden ? d_hidden.narrow(0, 0, s.rows) : at::Tensor(), {}};  // the matrix has its own already
