@@ -20,8 +20,6 @@ constexpr int64_t kFiguresFile = int64_t{64} << 20;
 
 // ------------------------------------------------------------------------------------------------------- writing
 
-OrderedJson json_of(const Figure& f) { return {{"value", f.value}, {"low", f.low}, {"high", f.high}}; }
-
 OrderedJson json_of(const std::vector<FigureAt>& list) {
   OrderedJson rows = OrderedJson::array();
   for (const auto& [k, f] : list) rows.push_back({{"k", k}, {"value", f.value}, {"low", f.low}, {"high", f.high}});

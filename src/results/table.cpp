@@ -188,6 +188,4 @@ std::string share_text(int64_t part, int64_t of) {
   return share_text(static_cast<double>(part) / static_cast<double>(of));
 }
 
-OrderedJson json_of(const Figure& f) { return {{"value", f.value}, {"low", f.low}, {"high", f.high}}; }
-
 }  // namespace ucas

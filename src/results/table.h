@@ -32,8 +32,6 @@ std::string signed_text(double value, int digits);   // "+0.693", "-0.693", "0.0
 std::string share_text(double share);                // "12.5 %"
 std::string share_text(int64_t part, int64_t of);    // the same of two counts; "-" of none
 
-OrderedJson json_of(const Figure& figure);  // {"value": .., "low": .., "high": ..}; null where unknown
-
 // Words, or a number with what is known of it.
 struct Cell {
   enum class Kind : uint8_t { words, value, change, decimal, count, p };

@@ -197,12 +197,6 @@ std::vector<Setting> read_one_file(const std::string& path_or_name) {
                                    join(names, ", "), ")", did_you_mean(path_or_name, names)));
 }
 
-const std::string& text_of(const Setting& setting) {
-  const std::string* text = std::get_if<std::string>(&setting.value);
-  if (text == nullptr) throw Error(ErrorKind::config, str(setting.where, ": config: expected a text"));
-  return *text;
-}
-
 // The tables of a study file, taken apart.
 struct StudyFile {
   std::vector<Setting> own, all;

@@ -132,6 +132,8 @@ struct Setting {
   bool no_value = false;  // the last word of a command line, and no flag
 };
 
+const std::string& text_of(const Setting& setting);  // Error(ErrorKind::config, "FILE:LINE: KEY: ..") of another value
+
 // Throws Error(ErrorKind::config, "FILE:LINE: ...") on anything that is not TOML.
 std::vector<Setting> read_toml(const std::string& path);
 std::vector<Setting> parse_toml(const std::string& text, const std::string& where);

@@ -159,6 +159,12 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& wher
   return settings;
 }
 
+const std::string& text_of(const Setting& setting) {
+  const auto* text = std::get_if<std::string>(&setting.value);
+  if (text != nullptr) return *text;
+  throw Error(ErrorKind::config, str(setting.where, ": ", printable(setting.key), ": expected text"));
+}
+
 std::vector<Setting> read_toml(const std::string& path) { return parse_toml(read_file(path, 4 << 20), path); }
 
 }  // namespace ucas

@@ -18,12 +18,6 @@ namespace {
   throw Error(ErrorKind::config, str(setting.where, ": ", printable(setting.key), ": ", what));
 }
 
-std::string text_of(const Setting& setting) {
-  const auto* text = std::get_if<std::string>(&setting.value);
-  if (text == nullptr) refuse(setting, "expected text");
-  return *text;
-}
-
 double percent_of(const Setting& setting) {
   const auto* whole = std::get_if<int64_t>(&setting.value);
   const auto* real = std::get_if<double>(&setting.value);

@@ -26,7 +26,7 @@ struct PlotFrame {
   double Y(double value) const { return top + (y_high > y_low ? (y_high - value) / (y_high - y_low) : 0.5) * height; }
 };
 
-struct Range {
+struct Extent {
   double low = kUnknown, high = kUnknown;
   void take(double value) {
     if (!std::isfinite(value)) return;
@@ -35,7 +35,7 @@ struct Range {
   }
 };
 
-Range wide_enough(Range r, bool percent) {
+Extent wide_enough(Extent r, bool percent) {
   if (std::isnan(r.low)) return {0, 1};
   if (r.low == r.high) {
     double room = r.low == 0 ? (percent ? 0.01 : 1) : std::fabs(r.low) * 0.1;
@@ -45,7 +45,7 @@ Range wide_enough(Range r, bool percent) {
 }
 
 // The axis begins at zero where that costs little, and shares end at 100 %.
-Range ends(Range data, const ChartAxis& axis, int count) {
+Extent ends(Extent data, const ChartAxis& axis, int count) {
   data = wide_enough(data, axis.percent);
   double low = data.low, high = data.high;
   if (low >= 0 && low < 0.6 * high) low = 0;
@@ -164,7 +164,7 @@ double draw_legend(SvgCanvas& canvas, const std::vector<const ChartSeries*>& ser
 }
 
 void data_ends(const Chart& chart, PlotFrame& f) {
-  Range x, y;
+  Extent x, y;
   for (const ChartSeries& s : chart.series) {
     for (const ChartMark& m : s.marks) {
       if (std::isnan(m.y)) continue;
@@ -177,7 +177,7 @@ void data_ends(const Chart& chart, PlotFrame& f) {
   x = wide_enough(x, chart.x.percent);
   f.x_low = std::isnan(chart.x.low) ? x.low : chart.x.low;
   f.x_high = std::isnan(chart.x.high) ? x.high : chart.x.high;
-  Range ends_of_y = ends(y, chart.y, 5);
+  Extent ends_of_y = ends(y, chart.y, 5);
   f.y_low = ends_of_y.low;
   f.y_high = ends_of_y.high;
 }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "results/stats/intervals.h"
 
 namespace ucas {
+
+OrderedJson json_of(const Figure& f) { return {{"value", f.value}, {"low", f.low}, {"high", f.high}}; }
 
 Figure within_share(Figure f) {
   if (f.low < 0) f.low = 0;

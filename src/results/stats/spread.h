@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "base/text/json.h"
+
 namespace ucas {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -17,6 +19,8 @@ struct Figure {
   bool known() const { return value == value; }
   bool bounded() const { return low == low && high == high; }
 };
+
+OrderedJson json_of(const Figure& f);  // {"value": .., "low": .., "high": ..}; null where unknown
 
 // Bounds of a share, between 0 and 1; unknown ones stay so.
 Figure within_share(Figure f);
