@@ -19,7 +19,7 @@ namespace ucas::code {
 namespace {
 
 constexpr size_t kSourceLimit = size_t{1} << 20;    // bytes of a program
-constexpr int64_t kResultLimit = int64_t{1} << 20;  // bytes of results, beside twice what is expected
+constexpr int64_t kResultLimit = int64_t{1} << 20;  // bytes of results, besides twice what is expected
 constexpr size_t kKeptTests = size_t{64} << 20;     // bytes of gold answers whose tests are kept
 
 // How a program did on the tests of one run.

@@ -272,7 +272,7 @@ bool is_python(std::string_view language) {
   return language.empty() || language == "python" || language == "py" || language == "python3" || language == "Python";
 }
 
-// Blocks are told by their opening lines in order; one that never closes (a response cut short) is none.
+// Blocks are recognized by their opening lines in order; one that never closes (a response cut short) is none.
 std::optional<std::string_view> last_block(std::string_view text, bool& fences) {
   std::optional<std::string_view> found;
   bool open = false, python = false;

@@ -1,7 +1,7 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
 // A gold answer is a JSON object (data/code_problems.cpp writes it), perhaps with "prelude" and "entry_point", and with
 //   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`, taken apart by tests.py, perhaps with
-//              "helpers", functions beside the solution's by which it may work out inputs
+//              "helpers", functions next to the solution's by which it may work out inputs
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
 //   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point;
 //              with "wrapped" an output [3] is 3 or [3]
@@ -34,7 +34,7 @@ struct Expected {
   std::string text;
   double tolerance = 0, relative = 0;
   bool negated = false;
-  bool published = false;  // JSON: a tuple may stand for a list, 1 for the key "1", what is near for a real
+  bool published = false;  // JSON: a tuple may be given for a list, 1 for the key "1", what is near for a real
   bool wrapped = false;    // or its only item
 };
 

@@ -109,7 +109,7 @@ TEST(code_tests, printed_lines_are_compared_by_words_and_decimals) {
   EXPECT_FALSE(meets("", expected));
 }
 
-// Each holds what is expected, or compares, where an object whose __eq__ says True to everything would be paid.
+// Each holds what is expected, or compares, where an object whose __eq__ says True to everything would be rewarded.
 TEST(tested_expressions, that_compare_inside_the_sandbox_are_refused) {
   for (
       const char* text : {
@@ -319,20 +319,21 @@ TEST(tested_expressions, that_are_literals_or_made_of_them_are_worked_out) {
   }
 }
 
-// HumanEval's loops: inputs and what is expected are worked out, round by round, with helpers beside the solution.
+// HumanEval's loops: inputs and what is expected are worked out, round by round, with helpers next to the solution.
 TEST(code_tests, loops_of_asserts_become_one_test_a_round) {
   const Tests counted = read("for x in range(2, 5):\n    assert f(x, x + 1) == str(x)");
   ASSERT_EQ(counted.expected.size(), 3u);
   EXPECT_EQ(counted.expected[2].value.text, "4");
-  const Tests drawn = read(
+  const Tests sampled = read(
       R"J({"entry_point": "f", "asserts": "def check(candidate):\n    import random\n    for _ in range(3):\n        x, y = random.randint(1, 9), random.randint(1, 9)\n        assert candidate(x, y) == x + y\n"})J");
-  ASSERT_EQ(drawn.expected.size(), 3u);
-  for (const Expected& one : drawn.expected) EXPECT_GE(std::stoi(one.value.text), 2);
+  ASSERT_EQ(sampled.expected.size(), 3u);
+  for (const Expected& one : sampled.expected) EXPECT_GE(std::stoi(one.value.text), 2);
   const Tests helped = read(
-      R"J({"entry_point": "undo", "helpers": "def twice(s):\n    t = [c + c for c in s]\n    return ''.join(t)\n\ndef undo(s):\n    'of twice'\n", "asserts": "def check(candidate):\n    for word in ['ab', 'c']:\n        told = twice(word)\n        assert candidate(told) == word\n"})J");
+      R"J({"entry_point": "undo", "helpers": "def twice(s):\n    t = [c + c for c in s]\n    return ''.join(t)\n\ndef undo(s):\n    'of twice'\n", "asserts": "def check(candidate):\n    for word in ['ab', 'c']:\n        twofold = twice(word)\n        assert candidate(twofold) == word\n"})J");
   std::string inside;
   for (const Step& step : helped.steps) inside += step.code + ";";
-  EXPECT_EQ(inside, "candidate = undo;told = 'aabb';candidate(told);told = 'cc';candidate(told);") << "no word goes in";
+  EXPECT_EQ(inside, "candidate = undo;twofold = 'aabb';candidate(twofold);twofold = 'cc';candidate(twofold);")
+      << "no word goes in";
   for (const char* text : {"for x in f(3):\n    assert f(x) == 1", "for x in [1]:\n    assert g(f(x), 918273) < 5",
                            "for x in range(3):\n    if f(x) != 1:\n        assert f(x) == 2"}) {
     EXPECT_NE(refusal_of(text), "") << text;
@@ -340,25 +341,25 @@ TEST(code_tests, loops_of_asserts_become_one_test_a_round) {
   EXPECT_EQ(refusal_of("assert says(\"a\")\nassert not says(\"b\")"), "");
 }
 
-// A result stands in a list of one or bare, tuples are lists, keys of JSON are texts, reals are near.
+// A result is in a list of one or bare, tuples are lists, keys of JSON are texts, reals are near.
 TEST(code_tests, of_published_sets_mean_what_their_runners_say) {
-  const auto pays = [](const char* output, const char* given, bool wrapped) {
+  const auto accepts = [](const char* output, const char* given, bool wrapped) {
     const std::string more = wrapped ? R"("wrapped": true, )" : "";
     const Tests tests =
         read(R"({"entry_point": "f", )" + more + R"("values": [{"input": "1", "output": ")" + output + "\"}]}");
     return meets(*parse_value(given), tests.expected.at(0));
   };
   for (const bool wrapped : {true, false}) {
-    EXPECT_EQ(pays("[3]", "3", wrapped), wrapped);
-    EXPECT_EQ(pays("[[1, 2]]", "(1, 2)", wrapped), wrapped);
-    EXPECT_TRUE(pays("[3]", "[3]", wrapped));
-    EXPECT_TRUE(pays("[1, [2, 3]]", "(1, (2, 3))", wrapped));
-    EXPECT_FALSE(pays("[4]", "3", wrapped));
-    EXPECT_TRUE(pays("0.3", "0.30000000000000004", wrapped));
-    EXPECT_FALSE(pays("0.3", "0.3001", wrapped));
-    EXPECT_FALSE(pays("3", "3.0000001", wrapped));
-    EXPECT_TRUE(pays(R"({\"1\": [2.5]})", "{1: [2.5]}", wrapped));
-    EXPECT_FALSE(pays(R"({\"1\": 2})", "{2: 2}", wrapped));
+    EXPECT_EQ(accepts("[3]", "3", wrapped), wrapped);
+    EXPECT_EQ(accepts("[[1, 2]]", "(1, 2)", wrapped), wrapped);
+    EXPECT_TRUE(accepts("[3]", "[3]", wrapped));
+    EXPECT_TRUE(accepts("[1, [2, 3]]", "(1, (2, 3))", wrapped));
+    EXPECT_FALSE(accepts("[4]", "3", wrapped));
+    EXPECT_TRUE(accepts("0.3", "0.30000000000000004", wrapped));
+    EXPECT_FALSE(accepts("0.3", "0.3001", wrapped));
+    EXPECT_FALSE(accepts("3", "3.0000001", wrapped));
+    EXPECT_TRUE(accepts(R"({\"1\": [2.5]})", "{1: [2.5]}", wrapped));
+    EXPECT_FALSE(accepts(R"({\"1\": 2})", "{2: 2}", wrapped));
   }
   const Expected printed{.form = Expected::Form::lines, .text = "0.333333333333 7\n"};
   EXPECT_TRUE(meets("0.3333333333333333 7", printed));

@@ -220,7 +220,7 @@ class Conversation {
         if (ended.how != Ended::How::done) return false;
         all[1].fd = -1;
       }
-      if (all[2].fd >= 0 && all[2].revents != 0 && !hear(all[2].fd)) all[2].fd = -1;
+      if (all[2].fd >= 0 && all[2].revents != 0 && !receive(all[2].fd)) all[2].fd = -1;
     }
     return true;
   }
@@ -254,7 +254,7 @@ class Conversation {
     return false;
   }
 
-  bool hear(int fd) {
+  bool receive(int fd) {
     char buffer[256];
     const ssize_t n = ::read(fd, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) return true;
@@ -430,7 +430,7 @@ Sandbox Sandbox::untried(const CodeOptions& options, SandboxChoice tier) {
   box.launcher_ = path_join(own_folder(), "ucas-sandbox");
   box.harness_ = std::string(embedded("verify/sandbox/harness.py").value_or(""));
   if (!exists(box.launcher_)) {
-    throw Error(ErrorKind::sandbox, str(box.launcher_, ": not found; it is built beside the program (`make build`)"),
+    throw Error(ErrorKind::sandbox, str(box.launcher_, ": not found; it is built with the program (`make build`)"),
                 kNoSandbox);
   }
   box.find_python();

@@ -82,7 +82,7 @@ TEST(sandbox, no_attack_gets_through_that_works_outside) {
   }
 }
 
-// Landlock of Linux 5.13 (1), 5.19 (2), 6.2 (3) and 6.10 (5) restricts less; the list of calls stands in for it.
+// Landlock of Linux 5.13 (1), 5.19 (2), 6.2 (3) and 6.10 (5) restricts less; the list of calls replaces it.
 TEST(sandbox, no_attack_gets_through_in_tier_b_where_landlock_is_old) {
   const std::vector<SandboxChoice> here = tiers();
   if (std::ranges::count(here, SandboxChoice::b) == 0) GTEST_SKIP() << "no tier b on this machine";
@@ -156,7 +156,7 @@ TEST(code_grader, what_solutions_use_without_an_import_is_there) {
   }
 }
 
-// P7: none of these knows the square of 12; each hopes to be paid all the same.
+// P7: none of these knows the square of 12; each tries for a reward all the same.
 TEST(code_grader, no_program_awards_itself_a_pass) {
   EACH_TIER(tier) {
     for (const char* source : {
@@ -192,7 +192,7 @@ TEST(code_grader, no_program_awards_itself_a_pass) {
   }
 }
 
-// An object that equals everything is paid nothing where a test compares by itself: such tests are refused.
+// An object that equals everything has no reward where a test compares by itself: such tests are refused.
 TEST(code_grader, an_object_that_equals_everything_is_paid_for_no_form_of_a_test) {
   constexpr const char* kAll =
       "class E(int):\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n        return "

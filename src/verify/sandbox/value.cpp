@@ -151,7 +151,7 @@ class Parser {
       for (int i = 0; i < 3 && peek() >= '0' && peek() <= '7'; ++i)
         code = code * 8 + static_cast<uint32_t>(text_[at_++] - '0');
     } else {
-      out += '\\';  // an unknown escape stands for itself
+      out += '\\';  // an unknown escape is itself
       out += c;
       return c != 'N';
     }
@@ -247,7 +247,7 @@ bool equal_unordered(const Value& a, const Value& b, size_t step) {
     std::vector<std::pair<std::string, const Value*>> rows;
     for (size_t i = 0; i + step <= v.items.size(); i += step) rows.emplace_back(sort_key(v.items[i]), &v.items[i]);
     std::ranges::stable_sort(rows, {}, &std::pair<std::string, const Value*>::first);
-    // A key that comes twice in a literal counts once, and its last value stands.
+    // A key that comes twice in a literal counts once, and its last value is kept.
     std::vector<std::pair<std::string, const Value*>> once;
     for (auto& row : rows) {
       if (!once.empty() && once.back().first == row.first && equal(*once.back().second, *row.second)) once.pop_back();

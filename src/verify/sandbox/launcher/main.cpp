@@ -64,7 +64,7 @@ Plan read_plan(int argc, char** argv) {
     }
   }
   if (i + 1 >= argc || plan.wall_ms <= 0 || plan.cpu_seconds <= 0 || plan.memory <= 0) fail("usage", EINVAL);
-  // Its processes are told from others' by their namespace alone.
+  // Its processes are distinguished from others' by their namespace alone.
   if (plan.forks && plan.tier != Tier::a) fail("usage", EINVAL);
   for (++i; i < argc; ++i) plan.argv.push_back(argv[i]);
   plan.argv.push_back(nullptr);

@@ -80,7 +80,7 @@ void place_tree(int tree, const std::string& path, bool folder) {
 }
 
 struct Piece {
-  std::string path, link;  // a symbolic link is made again: /lib -> usr/lib
+  std::string path, link;  // a symbolic link is copied: /lib -> usr/lib
   int tree = -1;
   bool folder = false;
 };
