@@ -229,7 +229,6 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
   const std::unique_ptr<Method> method = method_of(name, preset, settings);
   ObjectiveConfig config = method->objective_defaults();
   ucas::apply(config, settings_of(objective));
-  config.validate();
   const Arrays in(arrays);
   std::vector<Sequence> sequences;
   int64_t N = 0;
