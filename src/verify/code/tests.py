@@ -125,7 +125,7 @@ class Reader:
         raise Refused(node)
 
     def work_helper(self, helper, given):
-        """Of a function that stands beside the solution's, of assignments alone."""
+        """Of a function defined next to the solution's, of assignments alone."""
         kept, self.known, self.made = self.known, dict(zip((one.arg for one in helper.args.args), given, strict=True)), True
         try:
             for node in helper.body:
