@@ -24,7 +24,7 @@ BENCH = [  # name, program, words of all sizes, the word that grows, sizes
 
 
 def cost(command):
-    """CPU seconds and peak bytes of a command that must succeed."""
+    """CPU seconds of a command that must succeed and of its processes, and peak bytes of the largest of them."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -62,7 +62,7 @@ def train(a, folder, *words):
 
 def ranks(a, folder):
     sizes = (1, 2, 4)
-    row("a step of dapo-tiny: ranks, all together", sizes, [train(a, folder, "--data", a.data, "--train.steps", "4", "--ranks", str(n)) for n in sizes])
+    row("four steps of dapo-tiny: ranks (seconds of all, memory of the largest)", sizes, [train(a, folder, "--data", a.data, "--train.steps", "4", "--ranks", str(n)) for n in sizes])
 
 
 def problems(a, folder):
