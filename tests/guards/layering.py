@@ -10,7 +10,7 @@ ALLOWED = {
     "base/terminal": "base",
     "base/files": "base base/terminal",
     "base/text": "base base/terminal base/files",
-    "base/process": "base base/terminal base/files",
+    "base/process": "base base/terminal base/files base/text",
     # HTTP as a library speaks it, client and server
     "serve/http": "",
     "core": "",

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "objective/filter/dynamic_sampling.h"
 #include "sharding/agreement.h"
+#include "train/collect/reward_command.h"
 
 namespace ucas {
 
@@ -38,7 +39,7 @@ bool matches(const Regex& pattern, const std::string& text) {
 
 }  // namespace
 
-Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, RewardCommand* command)
+Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, LineChild* command)
     : config_(config),
       graders_(graders),
       ranks_(ranks),

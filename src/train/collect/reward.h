@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/line_child.h"
 #include "config/train_config.h"
 #include "core/batch.h"
 #include "core/verdict.h"
@@ -33,7 +34,7 @@ class Rewards {
  public:
   // Borrows all. `command`: of the leader, where reward.command is given. Error(ErrorKind::config) for a pattern that
   // is none.
-  Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, RewardCommand* command);
+  Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, LineChild* command);
 
   const std::vector<RewardTerm>& terms() const { return terms_; }
   // Whether every problem has a verdict, even one without a right answer.
@@ -50,7 +51,7 @@ class Rewards {
   const TrainConfig& config_;
   const Graders& graders_;
   Ranks& ranks_;
-  RewardCommand* command_;
+  LineChild* command_;
   std::vector<WeightedPart> parts_;
   std::vector<RewardTerm> terms_;
   std::optional<Regex> format_;

@@ -7,6 +7,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "data/problems.h"
+#include "train/collect/reward_command.h"
 #include "train/collect/training_set.h"
 #include "verify/sandbox/sandbox.h"
 
@@ -66,9 +67,13 @@ void check_outside(const TrainConfig& config) {
   if (config.train.test_freq > 0) check_call_of_reward(config, true);
 }
 
-std::unique_ptr<RewardCommand> start_scorer(const TrainConfig& config) {
+std::unique_ptr<LineChild> start_scorer(const TrainConfig& config) {
   if (!config.reward.from_outside()) return nullptr;
-  return std::make_unique<RewardCommand>(scorer_words(config), config.reward.scorer(), config.reward.command_seconds);
+  return std::make_unique<LineChild>(scorer_words(config), LineChildOptions{.name = config.reward.scorer(),
+                                                                            .seconds = config.reward.command_seconds,
+                                                                            .seconds_option = "reward.command_seconds",
+                                                                            .kind = ErrorKind::reward,
+                                                                            .consequence = after_failure("rewards")});
 }
 
 }  // namespace ucas

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "base/process/line_child.h"
 #include "config/train_config.h"
-#include "train/collect/reward_command.h"
 
 namespace ucas {
 
@@ -14,6 +14,6 @@ namespace ucas {
 void check_outside(const TrainConfig& config);
 
 // The program that scores responses; null where the config names none.
-std::unique_ptr<RewardCommand> start_scorer(const TrainConfig& config);
+std::unique_ptr<LineChild> start_scorer(const TrainConfig& config);
 
 }  // namespace ucas

@@ -9,6 +9,7 @@
 #include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/text/json.h"
+#include "train/collect/reward_command.h"
 
 namespace ucas {
 
@@ -94,7 +95,13 @@ std::vector<float> parse_advantages(const std::string& line, const Batch& batch,
 PythonAdvantages::PythonAdvantages(std::string function, double seconds, Ranks& ranks)
     : name_(str("method.python ", printable(function, 200))), ranks_(ranks) {
   if (!ranks_.leads()) return;
-  child_ = std::make_unique<RewardCommand>(advantage_words(function), name_, seconds, kLongestAnswer);
+  child_ = std::make_unique<LineChild>(advantage_words(function),
+                                       LineChildOptions{.name = name_,
+                                                        .seconds = seconds,
+                                                        .seconds_option = "reward.command_seconds",
+                                                        .kind = ErrorKind::reward,
+                                                        .consequence = after_failure("advantages"),
+                                                        .longest = kLongestAnswer});
 }
 
 std::vector<float> PythonAdvantages::ask(int64_t step, const Batch& batch, const std::vector<Problem>& problems,

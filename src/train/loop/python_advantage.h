@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/process/line_child.h"
 #include "core/batch.h"
 #include "data/problems.h"
 #include "sharding/ranks.h"
-#include "train/collect/reward_command.h"
 
 namespace ucas {
 
@@ -26,7 +26,7 @@ class PythonAdvantages {
  private:
   const std::string name_;
   Ranks& ranks_;
-  std::unique_ptr<RewardCommand> child_;
+  std::unique_ptr<LineChild> child_;
 };
 
 // The line that asks, and what an answer says; for tests, too.

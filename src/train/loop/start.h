@@ -30,7 +30,7 @@ struct Training {
   ServedRollout* served = nullptr;     // the one of these two that asks servers, where there are rollout.servers
   std::unique_ptr<Rollouter> rollout;  // samples on all ranks, or with an environment
   Graders graders;
-  std::unique_ptr<RewardCommand> external;       // of rank 0, where reward.command or reward.python is given
+  std::unique_ptr<LineChild> external;           // of rank 0, where reward.command or reward.python is given
   std::unique_ptr<PythonAdvantages> advantages;  // where method.python is given
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
