@@ -12,7 +12,7 @@ NAMED = {
     "src/base/process/python_child.h": "its interface",
     "src/cli/launch.cpp": "ranks, which are this program",
     "src/hf/hub.cpp": "reasoning.py rows: makes problems, before there is a model's text",
-    "src/train/collect/reward_command.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
+    "src/base/process/line_child.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
                                             "hand them into the sandbox; method.python gets tokens",
     "src/train/collect/scorer.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",
     "src/verify/code/tests.cpp": "tests.py: takes tests apart, sees nothing else and runs nothing",
