@@ -35,8 +35,7 @@
   X(make_task, plain, data, "write problems",                                                                          \
     "write a task: the embedded one, or word problems, sums, countdown for real models")                               \
   X(check, plain, data, "validate files", "validate any file, summarize data, compare token ids")                      \
-  X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
-  X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")
+  X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")
 
 #include <optional>
 #include <span>

@@ -51,7 +51,6 @@ std::string options_generate() { return options_help(GenerateOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
 std::string options_replay() { return options_help(ReplayOptions{}); }
-std::string options_serve() { return options_help(ServeOptions{}); }
 std::string options_study() { return options_help(StudyConfig{}); }
 
 std::string options_train() {

@@ -1,4 +1,4 @@
-// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate, serve, replay.
+// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate, replay.
 #pragma once
 
 #include <cstdint>
@@ -66,21 +66,6 @@ struct EvaluateOptions {
   EvalConfig eval{.dtype = Dtype::automatic};
   EnvironmentConfig environment;
   ProblemOptions problems;
-  EngineConfig engine;
-  MachineOptions machine;
-  void fields(Fields& f);
-};
-
-// How a checkpoint is put behind an API (`ucas serve CHECKPOINT`). A key comes from the environment alone.
-struct ServeOptions {
-  std::string host = "127.0.0.1";
-  int64_t port = 8000;                   // 0 = a free one
-  std::string served_model;              // "" = the directory's name
-  std::string prompt_template = "auto";  // of chats; "none" or "" = no chats
-  int64_t max_length = 4096;             // tokens
-  int64_t connections = 128;
-  Dtype dtype = Dtype::automatic;
-  int64_t seed = 0;
   EngineConfig engine;
   MachineOptions machine;
   void fields(Fields& f);

@@ -24,11 +24,9 @@ int64_t max_tokens(const PromptJob& job, const RolloutRequest& request) {
   return job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens;
 }
 
-// Jobs from `first` on.
-void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequest& request,
-                const ModelConfig& model) {
-  for (size_t j = first; j < jobs.size(); ++j) {
-    const auto& prompt = jobs[j].prompt;
+void check_jobs(const RolloutRequest& request, const ModelConfig& model) {
+  for (size_t j = 0; j < request.jobs.size(); ++j) {
+    const auto& prompt = request.jobs[j].prompt;
     if (prompt.empty())
       throw Error(ErrorKind::empty, str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
     for (int32_t id : prompt) {
@@ -37,7 +35,7 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
                   str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ", model.vocab_size,
                       " ids; use the tokenizer of this checkpoint"));
     }
-    const int64_t limit = max_tokens(jobs[j], request);
+    const int64_t limit = max_tokens(request.jobs[j], request);
     if (static_cast<int64_t>(prompt.size()) + limit > model.max_position_embeddings) {
       throw Error(ErrorKind::config,
                   str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ", limit,
@@ -57,7 +55,7 @@ int64_t free_for_cache(Model& model) {
 KvBudget budget_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
-  LongestTokens longest{request.feed.room_tokens, request.feed.room_tokens, request.feed.room_tokens};
+  LongestTokens longest;
   for (const PromptJob& job : request.jobs) {
     const auto prompt = static_cast<int64_t>(job.prompt.size()), response = max_tokens(job, request);
     samples += std::max<int64_t>(job.samples, 0);
@@ -65,10 +63,7 @@ KvBudget budget_of(const RolloutRequest& request, const EngineConfig& config, Mo
     longest.prompt = std::max(longest.prompt, prompt);
     longest.response = std::max(longest.response, response);
   }
-  samples = std::max(samples, request.feed.room_responses);
-  // Those that join may be any number, of which each response active may be another's.
-  const auto jobs = static_cast<int64_t>(request.jobs.size());
-  const int64_t prompts = std::max(request.feed.more ? samples : jobs, request.feed.room_responses);
+  const auto prompts = static_cast<int64_t>(request.jobs.size());
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
   const int64_t gpu_free = of.device().is_cpu() ? 0 : free_for_cache(of);
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
@@ -102,7 +97,6 @@ class Run {
  private:
   int64_t cache_tokens() const;
   int64_t admissible() const;
-  void add(std::span<const PromptJob> jobs);
   void fill_slots();
   bool resume_evicted(size_t result);
   void allocate_values();
@@ -115,7 +109,7 @@ class Run {
   bool goes_on_with_reply(Episode& response, int64_t limit) const;
   bool next_of_insert(Live& live) const;
   [[noreturn]] void not_finite(const Episode& response) const;
-  const PromptJob& job(int64_t index) const { return jobs_[index]; }
+  const PromptJob& job(int64_t index) const { return request_.jobs[static_cast<size_t>(index)]; }
 
   Model& model_;
   const RolloutRequest& request_;
@@ -123,7 +117,6 @@ class Run {
   const int64_t vocab_;
   const KvBudget room_;
   int64_t longest_prompt_ = 0;
-  std::vector<PromptJob> jobs_;
   Scheduler scheduler_;
   std::unique_ptr<KvCache> cache_;    // slots of samples first, then those of prompts
   std::vector<int64_t> free_slots_;   // of samples
@@ -143,9 +136,18 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       config_(config),
       vocab_(model.config().vocab_size),
       room_(budget_of(request, config, model)),
-      longest_prompt_(request.feed.room_tokens),
-      scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
-  add(request.jobs);
+      scheduler_(request.jobs, room_.prompt_slots, config.prefill_tokens) {
+  check_jobs(request, model.config());
+  for (const PromptJob& job : request.jobs) {
+    longest_prompt_ = std::max(longest_prompt_, std::ssize(job.prompt));
+    first_result_.push_back(results_.size());
+    for (int64_t i = 0; i < job.samples; ++i) {
+      Episode& response = results_.emplace_back();
+      response.job = std::ssize(first_result_) - 1;
+      response.sample = job.first_sample + static_cast<uint32_t>(i);
+    }
+  }
+  done_.resize(results_.size());
   if (results_.empty()) return;
   KvBudget room = room_;
   room.tokens = cache_tokens();
@@ -155,27 +157,6 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   sampler_ = model.head().make_sampler(request.sampling);
   decoder_ = model.make_decoder(*cache_, request.sampling);
   UCAS_CHECK(!request.environment || decoder_->most_steps() == 1, "an environment is called after each token");
-}
-
-void Run::add(std::span<const PromptJob> jobs) {
-  if (jobs.empty()) return;
-  const size_t first = jobs_.size();
-  jobs_.insert(jobs_.end(), jobs.begin(), jobs.end());
-  check_jobs(jobs_, first, request_, model_.config());
-  for (size_t j = first; j < jobs_.size(); ++j) {
-    const auto prompt = static_cast<int64_t>(jobs_[j].prompt.size());
-    UCAS_CHECK(cache_ == nullptr || prompt + max_tokens(jobs_[j], request_) <= room_.length,
-               "room for those that join");
-    longest_prompt_ = std::max(longest_prompt_, prompt);
-    first_result_.push_back(results_.size());
-    for (int64_t i = 0; i < jobs_[j].samples; ++i) {
-      Episode& response = results_.emplace_back();
-      response.job = static_cast<int64_t>(j);
-      response.sample = jobs_[j].first_sample + static_cast<uint32_t>(i);
-    }
-  }
-  done_.resize(results_.size());
-  scheduler_.extend(jobs_);
 }
 
 // For a watchdog: how far it is, and the longest response active.
@@ -192,7 +173,6 @@ std::vector<Episode> Run::finish() {
   Doing doing(str("sampling ", results_.size(), " responses"));
   while (!results_.empty()) {
     if (request_.limits.should_stop && request_.limits.should_stop()) break;
-    if (request_.feed.more) add(request_.feed.more());
     fill_slots();
     if (live_.empty()) break;
     progressed();
@@ -237,7 +217,7 @@ void Run::fill_slots() {
 
 // Prompts have so many places, in a cache where responses share them; each one active keeps its own.
 bool Run::has_place_for_prompts() const {
-  if (!room_.shares() || room_.prompts >= static_cast<int64_t>(jobs_.size())) return true;
+  if (!room_.shares() || room_.prompts >= std::ssize(request_.jobs)) return true;
   std::set<int64_t> active;
   for (const Live& live : live_) active.insert(results_[live.result].job);
   return static_cast<int64_t>(active.size()) + room_.prompt_slots <= room_.prompts;
@@ -398,10 +378,9 @@ bool Run::take(size_t result, const SampledToken& sampled) {
   response.finished = std::find(stops.begin(), stops.end(), sampled.token) != stops.end();
   if (request_.limits.ends && !response.finished) response.finished = request_.limits.ends(response);
   const int64_t limit = max_tokens(its, request_);
-  const bool unwanted = request_.limits.unwanted && request_.limits.unwanted(response.job, response.sample);
-  const bool goes_on = request_.environment && !unwanted ? goes_on_with_reply(response, limit)
-                                                         : !response.finished && length_of(response) < limit;
-  if (goes_on && !unwanted) return true;
+  const bool goes_on =
+      request_.environment ? goes_on_with_reply(response, limit) : !response.finished && length_of(response) < limit;
+  if (goes_on) return true;
   done_[result] = request_.sink.keep;
   if (request_.sink.on_response) request_.sink.on_response(response);
   if (!request_.sink.keep) {

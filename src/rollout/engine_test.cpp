@@ -224,27 +224,6 @@ TEST(engine, one_token_responses_and_no_jobs_at_all_are_fine) {
   EXPECT_TRUE(make_engine(model)->run(request_of({}, {})).empty());
 }
 
-TEST(engine, jobs_that_join_a_run_are_answered_as_if_they_had_been_there_from_the_beginning) {
-  FakeModel model;
-  const auto prompts = random_prompts(9, 8, 23);
-  const auto jobs = jobs_of(prompts, 2);
-  const auto whole = make_engine(model, {.max_slots = 3})->run(request_of(jobs, {.max_tokens = 12}));
-  RolloutRequest request = request_of(std::span(jobs).first(2), {.max_tokens = 12});
-  request.feed.room_responses = 3;
-  request.feed.room_tokens = 20;
-  size_t joined = 2;
-  request.feed.more = [&]() -> std::vector<PromptJob> {
-    if (joined == jobs.size()) return {};
-    return {jobs[joined++]};
-  };
-  const auto grown = make_engine(model, {.max_slots = 3})->run(request);
-  ASSERT_EQ(grown.size(), whole.size());
-  for (size_t i = 0; i < whole.size(); ++i) {
-    EXPECT_EQ(grown[i].job, whole[i].job);
-    EXPECT_EQ(grown[i].token, whole[i].token);
-  }
-}
-
 // Greedy, so that what follows an insert can be compared with a prompt that ends in it.
 TEST(engine, an_insert_is_context_of_what_follows_and_counts_toward_the_limit) {
   FakeModel model;
@@ -310,24 +289,6 @@ TEST(engine, an_environment_ends_episodes_and_one_without_room_cuts_them) {
   EXPECT_TRUE(ended[3].inserts.empty()) << "no room for a token after it";
   EXPECT_EQ(ended[3].token.size(), 3u);
   EXPECT_FALSE(ended[3].finished);
-}
-
-TEST(engine, a_response_that_nobody_wants_ends_there_and_the_others_do_not_notice) {
-  FakeModel model;
-  const auto prompts = random_prompts(4, 8, 23);
-  const auto jobs = jobs_of(prompts, 2);
-  RolloutRequest request = request_of(jobs, {.max_tokens = 12}, {});
-  const auto whole = make_engine(model)->run(request);
-  std::map<std::pair<int64_t, uint32_t>, int64_t> seen;
-  request.limits.unwanted = [&](int64_t job, uint32_t sample) { return ++seen[{job, sample}] >= 3 && job == 1; };
-  const auto cut = make_engine(model)->run(request);
-  ASSERT_EQ(cut.size(), whole.size());
-  for (size_t i = 0; i < whole.size(); ++i) {
-    std::vector<int32_t> expected = whole[i].token;
-    if (cut[i].job == 1) expected.resize(3);
-    EXPECT_EQ(cut[i].token, expected);
-    EXPECT_FALSE(cut[i].finished);
-  }
 }
 
 TEST(engine, bad_requests_and_bad_weights_are_errors_that_say_what) {

@@ -56,21 +56,11 @@ struct RolloutSink {
   bool keep = true;  // false: episodes go to on_response alone, run() returns none
 };
 
-// For runs that others join (serve): polled once per decode step, numbered after the jobs that there are. Their
-// prompts stay where they are until the run ends. Room is made at the beginning: for this many responses, each with its
-// prompt of at most this many tokens.
-struct RolloutFeed {
-  std::function<std::vector<PromptJob>()> more;
-  int64_t room_responses = 0, room_tokens = 0;
-};
-
 // What ends an episode, or the run.
 struct RolloutLimits {
   std::vector<int32_t> stop_ids;
   std::function<bool(const Episode&)> ends;  // called after each token: true ends the response like a stop id
   std::function<bool()> should_stop;         // polled once per decode step; true = give up and return what is done
-  // Asked after each token; true = cancelled: the response ends here as one that was cut.
-  std::function<bool(int64_t job, uint32_t sample)> unwanted;
 };
 
 // What an environment answers to an episode.
@@ -87,7 +77,6 @@ struct RolloutRequest {
   uint64_t seed = 0;
   uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each sampled token
   RolloutSink sink;
-  RolloutFeed feed;
   RolloutLimits limits;
   // Called after each token; Episode::finished says whether it ended the response. An insert lets the model go on, if
   // there is room for it and a token more; else the episode ends as one that was cut.
@@ -139,8 +128,6 @@ class Scheduler {
 
   Scheduler(std::span<const PromptJob> jobs, int64_t prompt_slots, int64_t prefill_tokens);
 
-  // More jobs, after those that there are: `jobs` holds all of them.
-  void extend(std::span<const PromptJob> jobs) { jobs_ = jobs; }
   // The next prompts, as many as free prompt slots and the token budget allow, one at least if a slot is free. They
   // count as prefilled from here on.
   std::vector<Prefill> next_prefill();

@@ -15,8 +15,8 @@
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
+#include "http/ask_many.h"
 #include "records/run/run_directory.h"
-#include "serve/http/ask_many.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas {

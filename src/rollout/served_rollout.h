@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "http/ask_many.h"
 #include "model/model.h"
 #include "model/stored.h"
 #include "rollout/config.h"
 #include "rollout/rollouter.h"
-#include "serve/http/ask_many.h"
 
 namespace ucas {
 

@@ -9,7 +9,6 @@ WALL = re.compile(r"\b(?:system_clock|high_resolution_clock|utc_clock|CLOCK_REAL
 NAMED = {
     "src/records/run/run_directory.cpp": "when a run began: env.json",
     "src/text/jinja/library.cpp": "strftime_now() of chat templates, with a warning",
-    "src/serve/api.cpp": "`created` of a served response",
 }
 
 

@@ -11,8 +11,8 @@ ALLOWED = {
     "base/files": "base base/terminal",
     "base/text": "base base/terminal base/files",
     "base/process": "base base/terminal base/files base/text",
-    # HTTP as a library speaks it, client and server
-    "serve/http": "",
+    # HTTP as a library speaks it: a client
+    "http": "",
     "core": "",
     "kernels": "",
     "results/stats": "core",
@@ -78,9 +78,8 @@ ALLOWED = {
     "sharding": "core verify kernels model model/tensor model/gemm objective objective/loss sections",
     # log-probs, entropy and confidence of responses, as the trainer computes them
     "train/signals": "core sections hf kernels model model/tensor model/gemm model/head sharding",
-    "rollout": "core sections serve/http hf kernels text text/tokenizer rollout/sampling model model/tensor records/run sharding train/signals",
+    "rollout": "core sections http hf kernels text text/tokenizer rollout/sampling model model/tensor records/run sharding train/signals",
     "rollout/environment": "core sections text text/* data/prompts verify/sandbox verify/text rollout",
-    "serve": "core sections serve/http hf text text/* rollout/sampling model data data/prompts rollout",
     "evaluate": "core sections hf text/* data data/rows data/prompts verify results/stats records records/run results/compare config",
     "evaluate/results": "core sections text/* data data/rows verify results/stats results records records/run results/compare config evaluate",
     "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
@@ -107,8 +106,8 @@ ALLOWED = {
     "cli": "core sections hf text/* data/rows records records/run config study cli/options",
     "cli/commands": "core sections hf kernels text/* data data/* verify verify/* results/stats results records records/run results/compare objective/* methods config config/explain config/plan "
                     "evaluate evaluate/results report report/progress study cli cli/options",
-    "cli/engine": "core sections serve/http hf kernels text/* rollout/sampling data data/* verify verify/audit results/stats records records/run results/compare methods config model model/gemm "
-                  "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report report/progress study study/engine train/* cli cli/options",
+    "cli/engine": "core sections http hf kernels text/* rollout/sampling data data/* verify verify/audit results/stats records records/run results/compare methods config model model/gemm "
+                  "model/tensor rollout sharding evaluate evaluate/engine evaluate/results report report/progress study study/engine train/* cli cli/options",
 }
 # Arrows back, each with the includes that make it. None is added; each ends when what it needs has a place of its own.
 BACK = {
@@ -120,7 +119,7 @@ BACK = {
     ("report/figures", "report/page"): "series and templates of the page, to be rooms of their own",
 }
 # The folder rule: these see LibTorch, and every folder called engine; http is in their library. Options (config.h) do not.
-ENGINE = re.compile(r"^(src/)?(model|rollout(?!/sampling/)|serve|sharding|train)/(?!(.*/)?config\.(h|cpp)$)|/engine/")
+ENGINE = re.compile(r"^(src/)?(http|model|rollout(?!/sampling/)|sharding|train)/(?!(.*/)?config\.(h|cpp)$)|/engine/")
 SECTION = re.compile(r"^(?!study/).*/config\.(h|cpp)$")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
 # FLINT (before FLINT 3: Arb and Calcium, too) is seen by the exact arithmetic of the verifier alone.
@@ -202,8 +201,8 @@ def main():
                 problems.append(f"{path}: <{name}> outside src/text/split/regex.cpp")
             elif re.match("(arrow|parquet)/", name) and not quoted and path != "src/data/rows/parquet_reader.cpp":
                 problems.append(f"{path}: <{name}> outside src/data/rows/parquet_reader.cpp")
-            elif name == "httplib.h" and not path.startswith("src/serve/http/"):
-                problems.append(f"{path}: <{name}> outside src/serve/http")
+            elif name == "httplib.h" and not path.startswith("src/http/"):
+                problems.append(f"{path}: <{name}> outside src/http")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
                 problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/text/json.h")
             if not quoted:

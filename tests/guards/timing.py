@@ -13,13 +13,12 @@ SHELL = re.compile(r"(?:^|[\s;|&(])(?:timeout|sleep) +[\d.]|(?<![\"\w])\$(?:TEST
 PLACE = re.compile(r"[\"' =(]/tmp/")
 NAMED = {
     "src/base/process/threads_test.cpp": "those that come after a failure dawdle, so that there are some left when it is seen",
-    "src/serve/http/client_test.cpp": "a server that sends a byte now and then: what ends it is tested",
+    "src/http/client_test.cpp": "a server that sends a byte now and then: what ends it is tested",
     "src/rollout/policy_test.cpp": "counts shares of the cores, whatever their number",
     "src/train/collect/reward_test.cpp": "a grader that takes its time, so that others wait for it",
     "src/verify/sandbox/sandbox_test.cpp": "programs that sleep: what ends them is tested",
     "tests/e2e/rank_faults_e2e.py": "prints how soon the others end; nothing is decided by it",
     "tests/e2e/reward_e2e.py": "programs that sleep: what is said of them is tested",
-    "tests/e2e/serve_e2e.py": "clients that send a byte now and then; none decides",
     "tests/e2e/study_kills_e2e.py": "a moment of its own for each kill; none decides",
     "tests/e2e/support.py": "wait_until(), and the bound that ends what hangs",
     "tests/fuzz/driver.cpp": "how long to fuzz, which the caller says",

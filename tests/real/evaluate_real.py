@@ -1,12 +1,7 @@
-"""`ucas evaluate` of the real model on rows of GSM8K (own sums where the shared data is not there), and `ucas serve` with its chat
-template: the answers of transformers over HTTP."""
-import json
+"""`ucas evaluate` of the real model on rows of GSM8K (own sums where the shared data is not there)."""
 import os
-import signal
-import subprocess
-import urllib.request
 
-from real import HANG, UCAS, check, clean, golden, lines, model, path, ucas, write_lines
+from real import check, clean, lines, model, path, ucas, write_lines
 
 from many_texts import shared  # noqa: E402
 from prompts import word_problem  # noqa: E402
@@ -23,18 +18,4 @@ check(len(outputs) == ROWS, f"{ROWS} problems of {'GSM8K' if os.path.exists(gsm8
 ucas("verify", path("evaluation", "smollm2"))
 check(True, "its figures are what its responses come to")
 
-process = subprocess.Popen([UCAS, "serve", model(), "--port", "0", "--template", "chat"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-url = process.stdout.readline().split()[-1]
-for row in [golden("answers.json")[i] for i in (0, 2, 10)]:
-    body = {"messages": [{"role": "user", "content": row["prompt"]}], "temperature": 0, "max_tokens": 128, "logprobs": True}
-    request = urllib.request.Request(url + "/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=HANG) as reply:
-        answer = json.load(reply)
-    made = [token["logprob"] for token in answer["choices"][0]["logprobs"]["content"]]
-    theirs = row["f32"]["logprob"]
-    check(answer["usage"]["prompt_tokens"] == len(row["prompt_ids"]) and abs(len(made) - len(theirs)) <= 1 and
-          all(abs(x - y) < 1e-3 for x, y in zip(made, theirs)), f"served: {answer['choices'][0]['message']['content'][:60]!r}")
-process.send_signal(signal.SIGTERM)
-process.communicate(timeout=HANG)
-check(process.returncode == 0, "SIGTERM ends it")
 clean()

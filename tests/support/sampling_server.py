@@ -1,6 +1,6 @@
-"""A server that speaks what training asks of samplers, vLLM's interface as its documentation has it, in front of `ucas
-serve` and `ucas score`, which are started anew for every directory of weights that is handed over; and that can be told
-to be at fault.
+"""A server that speaks what training asks of samplers, vLLM's interface as its documentation has it, in front of
+ucas-fake-server, which is started anew for every directory of weights that is handed over; and that can be told to be at
+fault.
 
     sampling_server.py UCAS --model DIR [--fault NAME] [--faults N]
 
@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import zlib
 
@@ -26,37 +25,30 @@ REPLIES = ["stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", 
 
 
 class Backend:
-    """`ucas serve` of one directory."""
+    """A model of one directory, which samples and scores."""
 
     def __init__(self, directory):
-        self.directory = directory
-        self.process = subprocess.Popen([OPTIONS.ucas, "serve", directory, "--port", "0", "--threads", "1"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = int(self.process.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
+        self.process = subprocess.Popen([os.path.join(os.path.dirname(OPTIONS.ucas), "ucas-fake-server"), directory], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().split(":")[2])
+
+    def ask(self, **body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+        choice = json.loads(connection.getresponse().read())["choices"][0]
+        connection.close()
+        return choice
 
     def complete(self, prompt, tokens, temperature, seed, stops):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port)
-        connection.request("POST", "/v1/completions", json.dumps({
-            "prompt": prompt, "max_tokens": tokens, "temperature": temperature, "seed": seed, "stop_token_ids": stops,
-            "return_token_ids": True, "logprobs": 1}), {"Content-Type": "application/json"})
-        body = json.loads(connection.getresponse().read())
-        connection.close()
-        choice = body["choices"][0]
+        choice = self.ask(prompt=prompt, max_tokens=tokens, temperature=temperature, seed=seed, stop_token_ids=stops)
         return choice["token_ids"], choice["logprobs"]["token_logprobs"], choice["finish_reason"]
 
     def score(self, ids):
         """Log-probs of all ids but the first, at temperature 1."""
-        with tempfile.TemporaryDirectory() as folder:
-            rows = os.path.join(folder, "rows.jsonl")
-            with open(rows, "w") as file:
-                file.write(json.dumps({"prompt_ids": ids[:1], "response_ids": ids[1:]}) + "\n")
-            done = subprocess.run([OPTIONS.ucas, "score", "--model", self.directory, rows, "--threads", "1"], capture_output=True,
-                                  text=True)
-            assert done.returncode == 0, done.stderr
-            return json.loads(done.stdout.splitlines()[0])["logprob"]
+        return [next(iter(one.values()))["logprob"] for one in self.ask(prompt=ids, prompt_logprobs=0)["prompt_logprobs"][1:]]
 
     def stop(self):
-        self.process.terminate()
+        self.process.stdin.close()
         self.process.wait()
 
 

@@ -3,29 +3,41 @@
 #include <nlohmann/json.hpp>
 
 #include "base/str.h"
+#include "http/library.h"
 #include "rollout/rollouter.h"
 #include "train/signals/logprobs.h"
 
 namespace ucas::testing {
 
-FakeServer::FakeServer(const std::string& checkpoint) : model_(load_model(checkpoint, at::kCPU)), server_(8) {
-  const auto nothing = [](std::string&, const HttpHeaders&) -> HttpAnswer { return {.body = "{}"}; };
-  for (const char* path : {"/pause", "/reset_prefix_cache", "/resume"}) server_.post(path, nothing);
-  server_.get("/v1/models",
-              [](std::string&, const HttpHeaders&) -> HttpAnswer { return {.body = R"({"data": [{"id": "tiny"}]})"}; });
-  server_.post("/v1/completions", [this](std::string& body, const HttpHeaders&) { return complete(body); });
-  server_.post("/collective_rpc", [this](std::string& body, const HttpHeaders&) { return take_weights(body); });
-  server_.post("/update_weight_version", [this](std::string& body, const HttpHeaders&) -> HttpAnswer {
+FakeServer::FakeServer(const std::string& checkpoint)
+    : model_(load_model(checkpoint, at::kCPU)), server_(std::make_unique<httplib::Server>()) {
+  const auto post = [this](const char* path, std::function<Answer(const std::string&)> answer) {
+    server_->Post(path, [answer = std::move(answer)](const httplib::Request& asked, httplib::Response& reply) {
+      const auto [status, body] = answer(asked.body);
+      reply.status = status;
+      reply.set_content(body, "application/json");
+    });
+  };
+  for (const char* path : {"/pause", "/reset_prefix_cache", "/resume"})
+    post(path, [](const std::string&) -> Answer { return {200, "{}"}; });
+  post("/v1/completions", [this](const std::string& body) { return complete(body); });
+  post("/collective_rpc", [this](const std::string& body) { return take_weights(body); });
+  post("/update_weight_version", [this](const std::string& body) -> Answer {
     const std::lock_guard lock(mutex_);
     versions_.push_back(Json::parse(body).at("new_version").get<std::string>());
-    return {.body = "{}"};
+    return {200, "{}"};
   });
-  port_ = server_.bind("127.0.0.1", 0);
-  thread_ = std::thread([this] { server_.run(); });
+  server_->Get("/v1/models", [](const httplib::Request&, httplib::Response& reply) {
+    reply.set_content(R"({"data": [{"id": "tiny"}]})", "application/json");
+  });
+  server_->set_keep_alive_max_count(1);  // else stop() waits for connections without a request
+  port_ = server_->bind_to_any_port("127.0.0.1");
+  thread_ = std::thread([this] { server_->listen_after_bind(); });
+  while (!server_->is_running()) std::this_thread::yield();
 }
 
 FakeServer::~FakeServer() {
-  server_.stop();
+  server_->stop();
   thread_.join();
 }
 
@@ -34,17 +46,17 @@ std::vector<std::string> FakeServer::versions() const {
   return versions_;
 }
 
-HttpAnswer FakeServer::complete(const std::string& body) {
+FakeServer::Answer FakeServer::complete(const std::string& body) {
   const Json asked = Json::parse(body);
   const std::lock_guard lock(mutex_);
-  if (asked.contains("prompt_logprobs")) return {.body = score(asked).dump()};
-  if (refused > 0 && refused-- > 0) return {.status = 500, .body = "{\"error\": \"told to refuse\"}"};
+  if (asked.contains("prompt_logprobs")) return {200, score(asked).dump()};
+  if (refused > 0 && refused-- > 0) return {500, R"({"error": "told to refuse"})"};
   Json reply = sample(asked);
-  if (damaged > 0 && damaged-- > 0) return {.body = reply.dump().substr(0, 20)};
+  if (damaged > 0 && damaged-- > 0) return {200, reply.dump().substr(0, 20)};
   if (outside > 0 && outside-- > 0) {
     reply["choices"][0]["token_ids"][0] = model_->config().vocab_size;
   }
-  return {.body = reply.dump()};
+  return {200, reply.dump()};
 }
 
 Json FakeServer::sample(const Json& asked) {
@@ -77,12 +89,12 @@ Json FakeServer::score(const Json& asked) {
   return {{"choices", Json::array({{{"prompt_logprobs", list}}})}};
 }
 
-HttpAnswer FakeServer::take_weights(const std::string& body) {
+FakeServer::Answer FakeServer::take_weights(const std::string& body) {
   const Json asked = Json::parse(body);
   if (on_weights) on_weights();
   const std::lock_guard lock(mutex_);
   if (!keeps_weights) model_ = load_model(asked.at("kwargs").at("weights_path").get<std::string>(), at::kCPU);
-  return {.body = R"({"results": [null]})"};
+  return {200, R"({"results": [null]})"};
 }
 
 }  // namespace ucas::testing

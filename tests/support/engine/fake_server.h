@@ -9,11 +9,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/text/json.h"
 #include "model/model.h"
-#include "serve/http/server.h"
+
+namespace httplib {
+class Server;
+}
 
 namespace ucas::testing {
 
@@ -34,8 +38,9 @@ class FakeServer {
   int64_t sampled() const { return sampled_; }
 
  private:
-  HttpAnswer complete(const std::string& body);
-  HttpAnswer take_weights(const std::string& body);
+  using Answer = std::pair<int, std::string>;  // status, body
+  Answer complete(const std::string& body);
+  Answer take_weights(const std::string& body);
   Json sample(const Json& asked);
   Json score(const Json& asked);
 
@@ -43,7 +48,7 @@ class FakeServer {
   std::unique_ptr<Model> model_;
   std::vector<std::string> versions_;
   std::atomic<int64_t> sampled_{0};
-  HttpServer server_;
+  std::unique_ptr<httplib::Server> server_;
   int64_t port_ = 0;
   std::thread thread_;
 };

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/text/json.h"
-#include "serve/http/client.h"
+#include "http/client.h"
 
 namespace ucas {
 

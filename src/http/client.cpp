@@ -1,4 +1,4 @@
-#include "serve/http/client.h"
+#include "http/client.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
-#include "serve/http/library.h"
-#include "serve/http/received.h"
+#include "http/library.h"
+#include "http/received.h"
 
 namespace ucas {
 

@@ -1,5 +1,5 @@
 // Replies that have no end: of a server of this process, which writes them by hand.
-#include "serve/http/client.h"
+#include "http/client.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "serve/http/received.h"
+#include "http/received.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

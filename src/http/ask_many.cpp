@@ -1,4 +1,4 @@
-#include "serve/http/ask_many.h"
+#include "http/ask_many.h"
 
 #include <algorithm>
 #include <chrono>
