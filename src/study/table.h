@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/study_figures.h"
 #include "results/compare/contrast.h"
 #include "results/compare/groups.h"
 #include "study/config.h"
@@ -78,5 +79,8 @@ StudyTable study_table(const std::vector<std::string>& runs, const TableOptions&
 
 std::string table_markdown(const StudyTable& table);
 std::string table_text(const StudyTable& table);  // for a terminal
+// What the decision's row is above the reference and the placebos, in percentage points; `svg` is "" without a
+// decision.
+StudyFigure decision_figure(const StudyTable& table);
 
 }  // namespace ucas

@@ -99,7 +99,7 @@ ALLOWED = {
     "train/loop": "core sections hf kernels text/* rollout/sampling data data/prompts verify verify/audit results/stats objective/* methods model model/tensor records "
                   "records/run config config/plan evaluate evaluate/engine rollout rollout/environment sharding train/signals train/optimizer train/collect train/metrics "
                   "train/update train/auxiliary train/state",
-    "study": "core results/stats results verify data data/tasks records records/run results/compare config evaluate report sections",
+    "study": "core results/stats results verify data data/tasks records records/run results/compare config evaluate report report/svg sections",
     "study/engine": "core sections text/* hf rollout/sampling rollout results/stats results verify data data/tasks data/prompts records records/run results/compare methods config "
                     "evaluate evaluate/engine report report/progress study train/loop train/sft train/state",
     "cli/options": "core sections hf data data/tasks config",

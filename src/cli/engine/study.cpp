@@ -20,7 +20,12 @@ int run_study(const Words& words) {
   const std::string from = take_option(line.settings, "from"), only = take_option(line.settings, "only");
   Study study = read_study(line.positionals[0], line.settings, from.empty());
   if (!from.empty()) {
-    out(table_markdown(study_table(runs_below(from, study), table_options(study, words))));
+    const StudyTable table = study_table(runs_below(from, study), table_options(study, words));
+    out(table_markdown(table));
+    const bool keep = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "out"; });
+    const StudyFigure figure = decision_figure(table);
+    for (const std::string& path : keep && !figure.svg.empty() ? write_figures({figure}, study.config.out) : Words{})
+      log(str("wrote ", path));
     return kDone;
   }
   if (check) {

@@ -206,6 +206,11 @@ class StudyRunner {
     const std::vector<std::string> views = make_views();
     const StudyTable table = study_table(views, table_options(plan_.study(), words_));
     std::string markdown = table_markdown(table);
+    if (StudyFigure decision = decision_figure(table); !decision.svg.empty()) {
+      decision.name = file_name(decision.name);
+      markdown += linked(decision);
+      write_figures({decision}, folder);
+    }
     for (const FigureRequest& request : figure_requests(plan_.study(), views, config().eval_name())) {
       std::vector<StudyFigure> figures = study_figures(request);
       for (StudyFigure& figure : figures) {

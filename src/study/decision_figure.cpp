@@ -1,0 +1,67 @@
+// The figure of a decision: what its row is above the reference and above each placebo, as a forest plot with the seeds
+// as dots. The interval is that of the look that was reached, so before the first there is none.
+#include <cmath>
+
+#include "base/str.h"
+#include "report/svg/svg_chart.h"
+#include "study/table.h"
+
+namespace ucas {
+
+namespace {
+
+// row less other, seed by seed, in percentage points; of the seeds that both have.
+std::vector<double> by_seed(const StudyRow& row, const StudyRow& other, size_t column) {
+  std::vector<double> out;
+  for (size_t i = 0; i < row.runs.size(); ++i) {
+    for (size_t j = 0; j < other.runs.size(); ++j) {
+      const bool pair = row.runs[i].base == other.runs[j].base && row.runs[i].seed == other.runs[j].seed;
+      const double change = 100 * (row.cells[column].values[i] - other.cells[column].values[j]);
+      if (pair && !std::isnan(change)) out.push_back(change);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+StudyFigure decision_figure(const StudyTable& table) {
+  StudyFigure figure{.name = "decision", .title = "Decision", .note = table.decision, .svg = "", .csv = ""};
+  if (table.options.decide.row.empty()) return figure;
+  const StudyRow& row = table.rows[table.row_called(table.options.decide.row)];
+  BarChart chart;
+  chart.points = true;
+  chart.title = str(row.title, ": differences");
+  chart.x.title = str("percentage points; right of 0 ", row.title, " is better");
+  Table numbers{{"outcome", "against", "difference", "low", "high", "runs"}};
+  const auto add = [&](const std::string& other, const std::vector<Contrast>& contrasts, size_t color) {
+    const size_t at = table.row_called(other);
+    for (size_t c = 0; c < contrasts.size() && at < table.rows.size(); ++c) {
+      const Figure& change = contrasts[c].change;
+      const auto column = std::ranges::find(table.columns, table.compare[c]) - table.columns.begin();
+      if (!table.compare[c].is_share() || !contrasts[c].known() || column == std::ssize(table.columns)) continue;
+      Bar bar{str(table.compare[c].text(), ", less ", table.rows[at].title),
+              change_text(change.value, true),
+              "",
+              color,
+              100 * change.value,
+              kUnknown,
+              kUnknown,
+              by_seed(row, table.rows[at], static_cast<size_t>(column))};
+      if (table.look > 0 && change.bounded()) bar.low = 100 * change.low, bar.high = 100 * change.high;
+      bar.hollow = !contrasts[c].significant;
+      numbers.add({table.compare[c].text(), table.rows[at].title, Cell::value(change.value, true),
+                   Cell::value(bar.low / 100, true), Cell::value(bar.high / 100, true),
+                   Cell::count(std::ssize(bar.each))});
+      chart.bars.push_back(std::move(bar));
+    }
+  };
+  add(table.reference, row.against, 1);
+  for (const PlaceboContrasts& placebo : table.placebos) add(placebo.title, placebo.below, 2);
+  if (chart.bars.empty()) return figure;
+  figure.svg = svg_of(chart);
+  figure.csv = numbers.csv();
+  return figure;
+}
+
+}  // namespace ucas
