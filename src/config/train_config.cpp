@@ -82,10 +82,7 @@ RefusalTable of_rollout(const TrainConfig& c) {
            str("lora.rank = ", c.lora.rank,
                " with rollout.servers: whole weights are handed over, no adapters; set lora.rank = 0")},
           {r.environment.some() && r.served(),
-           environment + "rollout.servers: servers know of no inserts; leave rollout.servers empty"},
-          {r.environment.some() && c.device != "cpu",
-           str(environment, "device = \"", c.device,
-               "\": the decoder of a GPU samples several tokens at once; set device = \"cpu\"")}};
+           environment + "rollout.servers: servers know of no inserts; leave rollout.servers empty"}};
 }
 
 RefusalTable of_reward(const TrainConfig& c) {

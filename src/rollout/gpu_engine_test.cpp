@@ -1,6 +1,7 @@
 // The rollout engine over a model as a GPU's kernels run it (model/backend/gpu/gpu_decoder.cpp): several tokens a call,
 // blocks of keys that responses share, draws where the logits lie.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,6 +60,37 @@ TEST(gpu_engine, the_trainer_finds_the_samplers_figures_within_bf16) {
     const double most = mismatch_of(*view.model, prompts, responses);
     std::printf("%s: sampler and trainer differ by %.4f at most\n", view.name, most);
     EXPECT_LE(most, 0.05) << view.name;
+  }
+}
+
+// Blocks of 256 keys: the inserts cross one's end.
+TEST(gpu_engine, an_insert_is_context_of_what_follows) {
+  const at::NoGradGuard no_grad;
+  for (const GpuView& view : task_views()) {
+    const std::vector<std::vector<int32_t>> prompts = {std::vector<int32_t>(20, 7), std::vector<int32_t>(250, 9)};
+    const auto jobs = jobs_of(prompts, 2);
+    RolloutRequest request = request_of(jobs, {.max_tokens = 20}, {});
+    request.environment = [](const Episode& s) {
+      EnvironmentReply reply;
+      if (s.token.size() == 3 || s.token.size() == 6)
+        reply = {.kind = EnvironmentReply::Kind::insert, .token = {4, 5, 6, 4}, .text = "4564"};
+      return reply;
+    };
+    const auto responses = make_engine(*view.model, {.max_slots = 3})->run(request);
+    ASSERT_EQ(responses.size(), 4u);
+    for (const Episode& r : responses) {
+      ASSERT_EQ(r.token.size(), 12u) << "20 with two inserts of four";
+      ASSERT_EQ(r.inserts, (std::vector<Insert>{{3, {4, 5, 6, 4}, "4564"}, {6, {4, 5, 6, 4}, "4564"}}));
+      Packed packed;
+      packed.append(prompts[static_cast<size_t>(r.job)], with_inserts(r.token, r.inserts));
+      const at::Tensor hidden = view.model->hidden(packed);
+      std::vector<at::Tensor> rows;
+      const int64_t first = packed.begin.back() - 20 - 1;
+      for (int64_t t = 0; t < 12; ++t) rows.push_back(hidden.select(0, first + t + inserted_before(r.inserts, t)));
+      const at::Tensor logprob = view.model->head().stats(at::stack(rows), r.token, 1.0).logprob.cpu();
+      for (int64_t t = 0; t < 12; ++t)
+        EXPECT_NEAR(logprob.data_ptr<float>()[t], r.logprob[static_cast<size_t>(t)], 0.05) << view.name << " " << t;
+    }
   }
 }
 

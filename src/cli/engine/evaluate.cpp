@@ -257,10 +257,6 @@ void check_environment(const EvaluateWords& asked) {
     throw Error(ErrorKind::config,
                 str("environment = \"", word_of(plan.environment.kind), "\" with ", with, ": ", instead));
   };
-  if (plan.device != "cpu") {
-    refuse(str("device = \"", plan.device, "\""),
-           "the decoder of a GPU samples several tokens at once; set --device cpu");
-  }
   for (const EvaluatedModel& model : asked.models) {
     if (model.is_responses) {
       refuse(str("responses of ", printable(model.label)), "it answers checkpoints alone; evaluate the other apart");
