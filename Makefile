@@ -45,7 +45,7 @@ help:
 	@echo 'make test-integrations  its tests inside TRL, verl, lighteval, lm-eval, verifiers, which it fetches into .venv-integrations (3 GB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
-	@echo 'make fuzz            changed files and answers to every reader, SECONDS=20 for each, under sanitizers (TARGET=jinja: that one)'
+	@echo 'make fuzz            changed files and answers to every reader, SECONDS=20 for each, under sanitizers (TARGET=jsonl: that one)'
 	@echo 'make coverage        line coverage of src/'
 	@echo 'make clean           removes what was built (.venv*, .deps and the compiler cache stay)'
 

@@ -11,7 +11,6 @@
 #include "data/prompts/templates.h"
 #include "evaluate/responses_file.h"
 #include "fuzz/target.h"
-#include "text/jinja/jinja.h"
 #include "verify/audit/verify_rows.h"
 #include "verify/code/tests.h"
 #include "verify/registry.h"
@@ -140,19 +139,6 @@ void text_graders(std::string_view input) {
   }
 }
 
-void jinja(std::string_view input) {
-  const JinjaTemplate program = JinjaTemplate::parse(input, "chat_template.jinja");
-  const OrderedJson data = {{"messages",
-                             {{{"role", "system"}, {"content", "Be brief."}},
-                              {{"role", "user"}, {"content", "1+1? \xc3\xa9"}},
-                              {{"role", "assistant"}, {"content", "<think>a</think>2"}},
-                              {{"role", "user"}, {"content", "2+2?"}}}},
-                            {"add_generation_prompt", true}};
-  const OrderedJson own = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
-  const MarkedText text = program.render(data, own);
-  require(text.text.size() == text.origin.size(), "a byte of no origin");
-}
-
 void template_toml(std::string_view input) {
   const Template prompt_template = load_template(put("t.toml", input), support("checkpoint"));
   render(prompt_template, sum_problem());
@@ -189,7 +175,6 @@ std::vector<Target> data_targets() {
           {"literal", literal},
           {"verify", verify},
           {"text_graders", text_graders},
-          {"jinja", jinja},
           {"template", template_toml},
           {"settings", settings}};
 }

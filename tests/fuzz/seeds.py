@@ -84,10 +84,6 @@ def texts():
         for line in list(open(os.path.join(GOLDENS, "tokenizer", name, "cases.jsonl"), "rb"))[::7]:
             row = json.loads(line)
             seed("encode", str(row.get("text", row)).encode("utf-8", "replace"))
-    for path in glob.glob(os.path.join(GOLDENS, "chat", "*.jinja")):
-        seed("jinja", read(path))
-    seed("jinja", "{% macro m(x) %}{{ x * 3 }}{% endmacro %}{% for i in range(9) %}{{ m(i ~ 'a') | upper | indent(2) }}{% endfor %}")
-    seed("jinja", "{% set ns = namespace(x=[]) %}{{ messages | map(attribute='content') | list | tojson(indent=2) }}{{ 'a' in ns.x }}")
     for path in glob.glob(os.path.join(TESTS, "..", "templates", "*.toml")):
         seed("template", read(path))
     for path in glob.glob(os.path.join(TESTS, "..", "studies", "tiny-*.toml")):

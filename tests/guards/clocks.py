@@ -8,7 +8,6 @@ WALL = re.compile(r"\b(?:system_clock|high_resolution_clock|utc_clock|CLOCK_REAL
                   r"|last_write_time|std::clock\(\))")
 NAMED = {
     "src/records/run/run_directory.cpp": "when a run began: env.json",
-    "src/text/jinja/library.cpp": "strftime_now() of chat templates, with a warning",
 }
 
 

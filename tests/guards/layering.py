@@ -22,7 +22,6 @@ ALLOWED = {
     "text/unicode": "",
     "text/split": "text/unicode",
     "text/tokenizer": "text/unicode text/split",
-    "text/jinja": "text/unicode",
     "text": "text/*",
     "data/rows": "",
     "data": "core text/unicode data/rows",

@@ -6,14 +6,14 @@ from tree import files, report, text
 
 STARTS = re.compile(r"\b(?:start_child|run_python|posix_spawnp?|popen|system|v?fork|exec[vl]p?e?)\(")
 EVALUATES = re.compile(r"(?<![\w.])(?:eval|exec|compile|__import__|parse_expr|sympify)\(|\bsubprocess\b|\bos\.(?:system|exec|popen|posix_spawn|fork)|\bpickle\b"
-                       r"|exec_module|import_module")
+                       r"|exec_module|import_module|\bfrom_string\(")
 NAMED = {
     "src/base/process/python_child.cpp": "the Python of the user: which script is said below, by name",
     "src/base/process/python_child.h": "its interface",
     "src/cli/launch.cpp": "ranks, which are this program",
     "src/hf/hub.cpp": "reasoning.py rows: makes problems, before there is a model's text",
     "src/base/process/line_child.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
-                                            "hand them into the sandbox; method.python gets tokens",
+                                            "hand them into the sandbox; method.python gets tokens; chat_template.py below",
     "src/train/collect/scorer.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",
     "src/verify/code/tests.cpp": "tests.py: takes tests apart, sees nothing else and runs nothing",
     "src/verify/sandbox/launcher/keep.cpp": "what python_child.cpp starts",
@@ -22,6 +22,7 @@ NAMED = {
     "python/ucas/__init__.py": "imports its own modules",
     "python/ucas/_program.py": "becomes the program",
     "python/ucas/advantage.py": "loads the user's function by reward.py's text",
+    "python/ucas/chat_template.py": "a checkpoint's template, in jinja2's sandbox: gets conversations, of which a model's turns may be part, as data",
     "python/ucas/reasoning.py": "scores answers inside the sandbox alone: what evaluates them starts with `os.getpid() != 1`",
     "python/ucas/reward.py": "imports the user's function",
     "python/ucas/training.py": "starts the program",

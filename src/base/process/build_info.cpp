@@ -28,6 +28,12 @@ std::string version() { return UCAS_PROJECT_VERSION; }
 
 std::string build_type() { return UCAS_BUILD_TYPE; }
 
+std::string torch_packages() {
+  if (*UCAS_PACKAGES != '\0') return UCAS_PACKAGES;
+  const std::string folder = python_package("torch");
+  return folder.empty() ? "" : path_join(folder, "..");
+}
+
 std::string torch_version() {
   static const std::string version = *UCAS_LIBTORCH != '\0' ? UCAS_LIBTORCH : installed_torch();
   return version;

@@ -11,6 +11,8 @@ std::string version();     // of ucas
 std::string build_type();  // CMake's: "Release"
 // Of the LibTorch it was built against; in the wheel, of the torch that is installed, "" where none is.
 std::string torch_version();
+// The folder of Python packages that holds this LibTorch; "" where none is.
+std::string torch_packages();
 
 // Which commit this binary was built from, "+changes" behind it where files had been changed; "" where the build was of
 // no clone. Its definition is made by cmake/commit.cmake.

@@ -15,6 +15,7 @@
 #include "base/text/json.h"
 #include "cli/command.h"
 #include "config/config_file.h"
+#include "data/prompts/chat_program.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
 #include "results/table.h"
@@ -59,6 +60,14 @@ void engine_findings(std::vector<Finding>& found) {
   }
 }
 
+Finding chat_templates() {
+  try {
+    return {"chat_templates", ChatProgram::load("", "doctor")->made_by(), ""};
+  } catch (const Error& error) {
+    return {"chat_templates", "not usable", error.what()};
+  }
+}
+
 std::vector<Finding> findings() {
   std::vector<std::string> methods;
   for (const MethodRow& row : method_rows()) methods.emplace_back(row.name);
@@ -81,6 +90,7 @@ std::vector<Finding> findings() {
   found.push_back({"methods", join(methods, ", "), ""});
   found.push_back({"configs", str(config_names().size()), "embedded; `ucas config` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
+  found.push_back(chat_templates());
   return found;
 }
 

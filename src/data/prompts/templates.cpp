@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
+#include "data/prompts/chat_program.h"
 #include "data/rows/jsonl.h"
-#include "text/jinja/jinja.h"
 #include "text/stop_texts.h"
 #include "text/tokenizer/tokenizer_file.h"
 
@@ -172,20 +173,6 @@ std::string user_message(const Template& prompt_template, const std::string& que
   return fill_in(prompt_template.user, {{kProblem, question}, {kChoices, choices}});
 }
 
-MarkedText render_messages(const Template& prompt_template, const Problem& problem, const Filling& filling) {
-  const std::vector<Template::Example> examples = examples_for(prompt_template, problem);
-  const std::string message = user_message(prompt_template, filling.question, filling.choices);
-  if (examples.empty()) return render_chat(prompt_template, problem, message);
-  Problem with_examples = problem;
-  with_examples.earlier.clear();
-  for (const Template::Example& example : examples) {
-    with_examples.earlier.push_back({"user", user_message(prompt_template, example.question, "")});
-    with_examples.earlier.push_back({"assistant", example.answer});
-  }
-  with_examples.earlier.insert(with_examples.earlier.end(), problem.earlier.begin(), problem.earlier.end());
-  return render_chat(prompt_template, with_examples, message);
-}
-
 // `set` of a template file: texts of the form NAME = JSON.
 OrderedJson settings_of(const Template& prompt_template, const std::string& where) {
   OrderedJson out = OrderedJson::object();
@@ -206,26 +193,40 @@ OrderedJson settings_of(const Template& prompt_template, const std::string& wher
   return out;
 }
 
-// Some templates want the content of a message as a list of parts.
-OrderedJson message(const std::string& role, const std::string& content, bool parts) {
-  if (!parts) return {{"role", role}, {"content", content}};
-  return {{"role", role}, {"content", OrderedJson::array({{{"type", "text"}, {"text", content}}})}};
+Chat chat_of(const Template& prompt_template, const Problem& problem, const std::string& question) {
+  Chat chat{problem.earlier, problem.id};
+  const std::string& system = problem.system.empty() ? prompt_template.system : problem.system;
+  if (!system.empty()) chat.turns.insert(chat.turns.begin(), {"system", system});
+  chat.turns.push_back({"user", question});
+  return chat;
 }
 
-OrderedJson messages_of(const std::string& system, const Problem& problem, const std::string& question, bool parts) {
-  OrderedJson messages = OrderedJson::array();
-  if (!system.empty()) messages.push_back(message("system", system, parts));
-  for (const Turn& turn : problem.earlier) messages.push_back(message(turn.role, turn.content, parts));
-  messages.push_back(message("user", question, parts));
-  return messages;
+// The conversation about a problem, with worked examples as earlier turns.
+Chat chat_about(const Template& prompt_template, const Problem& problem) {
+  const Filling filling = filling_of(prompt_template, problem);
+  Problem asked = problem;
+  asked.earlier.clear();
+  for (const Template::Example& example : examples_for(prompt_template, problem)) {
+    asked.earlier.push_back({"user", user_message(prompt_template, example.question, "")});
+    asked.earlier.push_back({"assistant", example.answer});
+  }
+  asked.earlier.insert(asked.earlier.end(), problem.earlier.begin(), problem.earlier.end());
+  return chat_of(prompt_template, asked, user_message(prompt_template, filling.question, filling.choices));
 }
 
-// But for blanks, which a template may trim.
-bool holds(std::string text, std::string question) {
-  const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
-  std::erase_if(text, is_blank);
-  std::erase_if(question, is_blank);
-  return text.find(question) != std::string::npos;
+std::vector<MarkedText> render_chats(const Template& prompt_template, std::span<const Chat> chats,
+                                     const Tokenizer* tokenizer) {
+  UCAS_CHECK(prompt_template.program != nullptr, "a chat template that was not loaded");
+  OrderedJson own = settings_of(prompt_template, prompt_template.name);
+  for (const auto& [name, text] : prompt_template.tokens) own[name] = text;
+  return prompt_template.program->render(chats, own, tokenizer);
+}
+
+std::vector<MarkedText> render_chats(const Template& prompt_template, std::span<const Problem> problems,
+                                     const Tokenizer* tokenizer) {
+  std::vector<Chat> chats;
+  for (const Problem& problem : problems) chats.push_back(chat_about(prompt_template, problem));
+  return render_chats(prompt_template, chats, tokenizer);
 }
 
 constexpr int64_t kMostShots = 64;
@@ -300,15 +301,16 @@ Template load_template(const std::string& name_or_path, const std::string& check
 }
 
 std::string render(const Template& prompt_template, const Problem& problem) {
-  const Filling filling = filling_of(prompt_template, problem);
-  if (prompt_template.chat) return render_messages(prompt_template, problem, filling).text;
-  return fill_in(prompt_template.text, prompt_template, filling);
+  if (prompt_template.chat)
+    return render_chats(prompt_template, std::span<const Problem>(&problem, 1), nullptr)[0].text;
+  return fill_in(prompt_template.text, prompt_template, filling_of(prompt_template, problem));
 }
 
 std::vector<int32_t> encode_prompt(const Template& prompt_template, const Problem& problem,
                                    const Tokenizer& tokenizer) {
+  if (prompt_template.chat)
+    return tokenizer.encode(render_chats(prompt_template, std::span<const Problem>(&problem, 1), &tokenizer)[0]);
   const Filling filling = filling_of(prompt_template, problem);
-  if (prompt_template.chat) return tokenizer.encode(render_messages(prompt_template, problem, filling));
   std::vector<int32_t> ids;
   for (const Piece& piece : pieces_of(prompt_template)) {
     const auto place = ids.empty() ? Tokenizer::Place::beginning : Tokenizer::Place::later;
@@ -350,13 +352,21 @@ PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vect
   PreparedPrompts prepared;
   UnencodableRows unencodable(tokenizer);
   warn_of_replaced_system(prompt_template, problems);
+  constexpr size_t kTogether = 1000;
+  std::vector<MarkedText> chats;
   for (size_t i = 0; i < problems.size(); ++i) {
-    std::vector<int32_t> ids = encode_prompt(prompt_template, problems[i], tokenizer);
+    if (prompt_template.chat && i % kTogether == 0) {
+      chats = render_chats(prompt_template, std::span(problems).subspan(i, std::min(kTogether, problems.size() - i)),
+                           &tokenizer);
+    }
+    const MarkedText* chat = prompt_template.chat ? &chats[i % kTogether] : nullptr;
+    std::vector<int32_t> ids = chat ? tokenizer.encode(*chat) : encode_prompt(prompt_template, problems[i], tokenizer);
     if (ids.empty() || static_cast<int64_t>(ids.size()) > max_prompt_length) {
       ++prepared.dropped;
       continue;
     }
-    if (tokenizer.lacks_bytes()) unencodable.look_at(render(prompt_template, problems[i]), problems[i].id);
+    if (tokenizer.lacks_bytes())
+      unencodable.look_at(chat ? chat->text : render(prompt_template, problems[i]), problems[i].id);
     prepared.ids.push_back(std::move(ids));
     prepared.problem.push_back(static_cast<int64_t>(i));
   }
@@ -392,33 +402,13 @@ void prepare_chat(Template& prompt_template, const std::string& checkpoint, cons
                     "name another template or a .jinja file"));
   }
   settings_of(prompt_template, where);  // refused here, not at the first prompt
-  prompt_template.program =
-      std::make_shared<const JinjaTemplate>(JinjaTemplate::parse(prompt_template.text, printable(file, 400)));
+  prompt_template.program = ChatProgram::load(prompt_template.text, printable(file, 400));
 }
 
-MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question) {
-  const std::string& system = problem.system.empty() ? prompt_template.system : problem.system;
-  OrderedJson own = settings_of(prompt_template, prompt_template.name);
-  for (const auto& [name, text] : prompt_template.tokens) own[name] = text;
-  own["add_generation_prompt"] = true;
-  own["tools"] = nullptr;
-  own["documents"] = nullptr;
-  UCAS_CHECK(prompt_template.program != nullptr, "a chat template that was not loaded");
-  std::string refusal = "the question is not in the prompt that it makes";
-  ErrorKind kind = ErrorKind::config;
-  for (const bool parts : {false, true}) {
-    try {
-      MarkedText made =
-          prompt_template.program->render({{"messages", messages_of(system, problem, question, parts)}}, own);
-      if (holds(made.text, question)) return made;
-    } catch (const Error& error) {
-      if (parts) continue;
-      refusal = error.what();
-      kind = error.kind();
-    }
-  }
-  if (kind == ErrorKind::config) refusal = str("template ", printable(prompt_template.name, 400), ": ", refusal);
-  throw Error(kind, str(refusal, " (problem ", printable(problem.id), ")"));
+MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question,
+                       const Tokenizer& tokenizer) {
+  const Chat chat = chat_of(prompt_template, problem, question);
+  return render_chats(prompt_template, std::span<const Chat>(&chat, 1), &tokenizer)[0];
 }
 
 void read_examples(Template& prompt_template, const std::string& where, const std::string& folder) {

@@ -3,8 +3,8 @@
 // The choices of a multiple-choice problem replace {choices} as lines "A. ..."; in a template without that place they
 // follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
-// A chat template is the checkpoint's own Jinja (text/jinja), which puts the messages of a conversation.
-// Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
+// A chat template is the checkpoint's own Jinja, which puts the messages of a conversation
+// (data/prompts/chat_program.h). Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace ucas {
 
-class JinjaTemplate;  // text/jinja/jinja.h
+class ChatProgram;  // data/prompts/chat_program.h
 
 struct Template {
   struct Example {
@@ -36,8 +36,8 @@ struct Template {
   std::string user = "{problem}";    // of a chat: the user's message, with {problem} once and {choices}
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
-  std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
-  std::string few_shot;                                     // a file of worked examples (text/jinja); "" = none
+  std::shared_ptr<const ChatProgram> program;               // of a chat: what `text` says
+  std::string few_shot;                                     // a file of worked examples; "" = none
   int64_t shots = 0;                                        // how many of them precede a question
   std::string example = "{problem}\n{answer}\n\n";          // the text of each at {examples}
   std::vector<Example> examples;                            // read from the file
@@ -101,8 +101,8 @@ struct PreparedPrompts {
 PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vector<Problem>& problems,
                                 const Tokenizer& tokenizer, int64_t max_prompt_length);
 
-// Prompts by the chat template of a checkpoint (text/jinja/jinja.h): the messages of a problem as its Jinja writes
-// them. Threads: all functions from any thread.
+// Prompts by the chat template of a checkpoint: the messages of a problem as its Jinja writes them. Threads: all
+// functions from any thread.
 
 // Fills in what a checkpoint's files say: `text`, where the form has none of its own, and `tokens`. `checkpoint` is the
 // directory of a tokenizer, "" if there is none; `where` names the form. Then reads `text` as a program.
@@ -110,7 +110,8 @@ void prepare_chat(Template& prompt_template, const std::string& checkpoint, cons
 // Whether a checkpoint's files bring one of its own; "" does not.
 bool has_chat_template(const std::string& checkpoint);
 // The system message, the earlier turns and `question`, then what begins the answer.
-MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question);
+MarkedText render_chat(const Template& prompt_template, const Problem& problem, const std::string& question,
+                       const Tokenizer& tokenizer);
 
 // Worked examples before a question: in the place {examples} of a template, or as earlier turns of a chat.
 // Threads: all functions from any thread.

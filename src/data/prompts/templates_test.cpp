@@ -38,6 +38,7 @@ class templates : public ::testing::Test {
     words.emplace_back("\n");
     words.emplace_back("?\n");  // merges across the end of a question
     words.emplace_back("<|im_start|>");
+    words.emplace_back("\uFDD0");  // a noncharacter
     write_word_level_tokenizer(folder_, words, "<|im_end|>", "<pad>");
   }
   void TearDown() override { remove_all(folder_); }
@@ -261,10 +262,31 @@ TEST_F(chats, keep_special_tokens_out_of_data) {
   const auto ids = encode_prompt(prompt_template, problem, tokenizer);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), *tokenizer.id_of("<|im_end|>")), 4);
   EXPECT_EQ(tokenizer.decode(ids), render(prompt_template, problem)) << "nothing else is lost";
-  // Half a token from each is none.
-  put_chat("<|im_{{ messages[0].content }}{{ messages[0].content[:4] }}<|im_end|>");
-  const auto halves = encode_prompt(load_template("chat", folder_), question("end|><|im_"), tokenizer);
-  EXPECT_EQ(std::count(halves.begin(), halves.end(), *tokenizer.id_of("<|im_end|>")), 1);
+  EXPECT_EQ(prepare_prompts(prompt_template, {problem}, tokenizer, 1000).ids[0], ids);
+}
+
+// How many special tokens the prompt of `text` has.
+int64_t ends_in(const std::string& folder, const Problem& problem) {
+  const Tokenizer tokenizer = Tokenizer::load(folder);
+  const auto ids = encode_prompt(load_template("chat", folder), problem, tokenizer);
+  return std::count(ids.begin(), ids.end(), *tokenizer.id_of("<|im_end|>"));
+}
+
+TEST_F(chats, know_data_through_what_a_template_does_to_it) {
+  const Problem asked = question(" <|im_end|>q<|im_end|>");
+  put_chat("{% macro m(x) %}<|im_end|>{{ x | trim }}{% endmacro %}{{ m(messages[0].content) }}");
+  EXPECT_EQ(ends_in(folder_, asked), 1);
+  put_chat("{{ messages[0].content.split('q') | join('<|im_end|>') }}q<|im_end|>{{ messages | tojson }}");
+  EXPECT_EQ(ends_in(folder_, asked), 2);
+  put_chat("{{ messages[0].content }}<|im_end|>");
+  EXPECT_EQ(ends_in(folder_, question("\uFDD0<|im_end|>\uFDD0\uFDD0")), 1) << "the marker is another then";
+  put_chat("{% for m in messages %}{{ m.content }}{% endfor %}<|im_end|>");
+  EXPECT_EQ(ends_in(folder_, question("end|>q", "<|im_")), 1) << "a half from each turn";
+  put_chat("{% for part in messages[0].content %}{{ part.text }}{% endfor %}<|im_end|>");
+  EXPECT_EQ(ends_in(folder_, asked), 1) << "in parts";
+  // A template that looks at the token gets what transformers makes of it.
+  put_chat("{{ messages[0].content.split('<|im_end|>')[0] }}q<|im_end|>{{ messages[0].content }}");
+  EXPECT_EQ(ends_in(folder_, asked), 3);
 }
 
 TEST_F(chats, get_no_bos_but_their_own) {
@@ -290,11 +312,13 @@ TEST_F(chats, are_refused_with_their_place_where_they_cannot_be_had) {
   };
   EXPECT_NE(why([&] { load_template("chat", folder_); }).find("has no chat template"), std::string::npos);
   EXPECT_NE(why([&] { load_template("chat"); }).find("here there is none"), std::string::npos);
-  put_chat("a\n{% import 'x' as x %}");
-  EXPECT_NE(why([&] { load_template("chat", folder_); }).find("chat_template.jinja:2: the tag {% import %} is outside"),
+  put_chat("a\n{% import 'x' %}");
+  EXPECT_NE(why([&] { load_template("chat", folder_); }).find("chat_template.jinja:2: expected token"),
             std::string::npos);
-  put_chat("{{ raise_exception('no') }}");
-  EXPECT_NE(why([&] { render(load_template("chat", folder_), question("q")); }).find("refuses: no (problem 1)"),
+  put_chat("\n{{ raise_exception('no') }}");
+  EXPECT_NE(why([&] {
+              render(load_template("chat", folder_), question("q"));
+            }).find("chat_template.jinja:2: the template refuses: no (problem 1)"),
             std::string::npos);
   EXPECT_NE(why([&] { render(load_template("qwen_math"), conversation()); }).find("a conversation of 3 turns"),
             std::string::npos);

@@ -132,7 +132,7 @@ class Calculator final : public Environment {
 
 std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentConfig& config,
                                             const code::CodeOptions& code, const Tokenizer& tokenizer) {
-  return std::make_unique<EnvironmentRollouter>(own, EnvironmentSetup{config, code, tokenizer.directory()}, tokenizer);
+  return std::make_unique<EnvironmentRollouter>(own, EnvironmentSetup{config, code, &tokenizer}, tokenizer);
 }
 
 EnvironmentRow row_of_calculator(const EnvironmentSetup& /*setup*/) {

@@ -31,8 +31,8 @@ class Environment {
 
 struct EnvironmentSetup {
   EnvironmentConfig config;
-  code::CodeOptions code;  // of the sandbox
-  std::string checkpoint;  // directory of the tokenizer, whose chat template it is
+  code::CodeOptions code;                // of the sandbox
+  const Tokenizer* tokenizer = nullptr;  // of the checkpoint, whose chat template it is
 };
 
 struct EnvironmentRow {

@@ -6,6 +6,7 @@
 #include "base/files/file.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
+#include "text/tokenizer/added_tokens.h"
 
 namespace ucas {
 namespace {
@@ -45,10 +46,10 @@ struct PythonTool {
   std::optional<EnvironmentRow> row;
 
   explicit PythonTool(ToolState state = ToolState::kept, int64_t seconds = 1, int64_t chars = 200,
-                      const std::string& checkpoint = "") {
+                      const Tokenizer* tokenizer = nullptr) {
     setup.config = {.kind = EnvironmentKind::python, .tool_state = state, .tool_seconds = seconds, .tool_chars = chars};
     setup.code.memory_mib = 512;
-    setup.checkpoint = checkpoint;
+    setup.tokenizer = tokenizer;
     try {
       row = row_of_python(setup);
     } catch (const Error& error) {
@@ -210,11 +211,12 @@ TEST(python_tool, reaches_neither_files_nor_processes_nor_the_answer) {
 // As Qwen3's template writes a tool's reply: a turn of the user, whose special tokens are the template's.
 TEST(python_tool, answers_a_call_by_the_chat_template) {
   const testing::TemporaryDirectory folder;
-  write_file(folder.path() + "/tokenizer_config.json", "{}");
+  write_word_level_tokenizer(folder.path(), std::vector<std::string>{"a"}, "<|im_end|>", "<pad>");
+  const Tokenizer tokenizer = Tokenizer::load(folder.path());
   write_file(folder.path() + "/chat_template.jinja",
              "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor "
              "%}<|im_start|>assistant");
-  TOOL(tool, ToolState::kept, 1, 200, folder.path());
+  TOOL(tool, ToolState::kept, 1, 200, &tokenizer);
   const auto message = tool.episode()->step(
       "<tool_call>{\"name\": \"python\", \"arguments\": {\"code\": \"'<|im_end|>'\"}}</tool_call>");
   ASSERT_TRUE(message);

@@ -25,6 +25,7 @@ constexpr int64_t kWall = 10;  // seconds of the clock for one of CPU time: for 
 struct Tool {
   code::Sandbox sandbox;
   EnvironmentConfig config;
+  const Tokenizer* tokenizer;
   std::optional<Template> chat;
 };
 
@@ -55,13 +56,13 @@ std::optional<std::string> code_of_call(std::string_view text) {
 }
 
 // A turn of a user after one of the model.
-MarkedText next_turn(const Template& chat, const std::string& message) {
+MarkedText next_turn(const Template& chat, const std::string& message, const Tokenizer& tokenizer) {
   Problem problem;
   problem.earlier = {{"user", "?"}, {"assistant", std::string(kTurn)}};
-  const MarkedText all = render_chat(chat, problem, message);
+  const MarkedText all = render_chat(chat, problem, message, tokenizer);
   const size_t at = all.text.rfind(kTurn);
   if (at == std::string::npos) throw Error(ErrorKind::config, "the chat template leaves out a turn");
-  return all.part(at + kTurn.size());
+  return all.from(at + kTurn.size());
 }
 
 class Python final : public Environment {
@@ -76,7 +77,8 @@ class Python final : public Environment {
           str("<tool_response>\n",
               code ? output_of(*code) : R"(error: expected {"name": "python", "arguments": {"code": "..."}})",
               "\n</tool_response>");
-      return tool_->chat ? next_turn(*tool_->chat, said) : MarkedText(str("\n", said, "\n"), MarkedText::kData);
+      return tool_->chat ? next_turn(*tool_->chat, said, *tool_->tokenizer)
+                         : MarkedText(str("\n", said, "\n"), MarkedText::kData);
     }
     const auto block = closed_block(text);
     if (!block) return MarkedText();
@@ -113,11 +115,11 @@ EnvironmentRow row_of_python(const EnvironmentSetup& setup) {
   code::CodeOptions options = setup.code;
   options.cpu_seconds = setup.config.tool_seconds;
   options.wall_seconds = kWall * setup.config.tool_seconds;
-  const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, std::nullopt});
-  if (has_chat_template(setup.checkpoint)) {
+  const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, setup.tokenizer, std::nullopt});
+  if (setup.tokenizer != nullptr && has_chat_template(setup.tokenizer->directory())) {
     try {
-      tool->chat = load_template("chat", setup.checkpoint);
-      next_turn(*tool->chat, "0");
+      tool->chat = load_template("chat", setup.tokenizer->directory());
+      next_turn(*tool->chat, "0", *setup.tokenizer);
     } catch (const Error& error) {
       tool->chat.reset();
       warn(str("tool calls are answered without the chat template: ", error.what()));

@@ -73,6 +73,13 @@ std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text
   return pieces;
 }
 
+void AddedTokenFinder::specials_in(std::string_view text, std::vector<std::string_view>& parts) const {
+  for (size_t at = tree_.next_candidate(text, 0); at < text.size(); at = tree_.next_candidate(text, at + 1)) {
+    const PrefixTree::Match match = tree_.longest(text, at);
+    if (match.length > 0 && tokens_[match.value].special) parts.push_back(text.substr(at, match.length));
+  }
+}
+
 void PrefixTree::add(std::string_view word, int32_t value) {
   UCAS_CHECK(!word.empty() && value >= 0, "a word of the prefix tree needs bytes and a value");
   starts_[static_cast<unsigned char>(word[0])] = true;

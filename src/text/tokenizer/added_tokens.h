@@ -62,6 +62,8 @@ class AddedTokenFinder {
   // Cuts all of `text`; with `skip_special` special tokens are plain text. With the `origin` of each byte (MarkedText)
   // a special token is one only where the template wrote all of it.
   std::vector<Piece> cut(std::string_view text, bool skip_special, std::string_view origin = {}) const;
+  // Adds the parts of `text` that are the text of a special token; they may overlap.
+  void specials_in(std::string_view text, std::vector<std::string_view>& parts) const;
 
  private:
   PrefixTree tree_;

@@ -61,9 +61,13 @@ struct Tokenizer::Impl {
                   std::vector<int32_t>& ids) const {
     std::string normalized;
     if (normalizer.changes(text)) {
-      text = normalized = normalizer.apply(text);
-      // Which byte came from where is not known any more.
-      as_text = as_text || origin.find(MarkedText::kData) != std::string_view::npos;
+      normalized = normalizer.apply(text);
+      // Which byte came from where is not known any more; what became a special token only now may be data.
+      std::vector<std::string_view> before, after;
+      if (!origin.empty()) normalized_added.specials_in(text, before);
+      if (!origin.empty()) normalized_added.specials_in(normalized, after);
+      as_text = as_text || after.size() > before.size() || origin.find(MarkedText::kData) != std::string_view::npos;
+      text = normalized;
       origin = {};
     }
     if (normalized_added.empty()) return encode_plain(text, first, ids);
@@ -350,6 +354,13 @@ std::vector<int32_t> Tokenizer::encode_marked(std::string_view text, bool as_tex
     }
   }
   return ids;
+}
+
+std::vector<std::string_view> Tokenizer::specials_in(std::string_view text) const {
+  std::vector<std::string_view> parts;
+  impl_->raw_added.specials_in(text, parts);
+  impl_->normalized_added.specials_in(text, parts);
+  return parts;
 }
 
 std::vector<int32_t> Tokenizer::encode_prompt(std::string_view text, Special special) const {

@@ -38,6 +38,8 @@ class Tokenizer {
   // What a chat template has rendered, as it is (it brings its own BOS): the template's special tokens are tokens, the
   // same characters in the data are text.
   std::vector<int32_t> encode(const MarkedText& text, Place place = Place::beginning) const;
+  // The parts of `text` that Special::parse takes for special tokens, and perhaps some that overlap them.
+  std::vector<std::string_view> specials_in(std::string_view text) const;
   std::vector<int32_t> encode_prompt(std::string_view text, Special special = Special::parse) const;
   void begin_prompt(std::vector<int32_t>& ids) const;  // prefix() before them, unless they begin with it
   const std::vector<int32_t>& prefix() const;          // what the post-processor puts before a text

@@ -44,7 +44,7 @@ std::string byte_token(uint8_t byte);                             // "<0x0A>"
 std::optional<uint8_t> byte_of_token(std::string_view spelling);  // nothing: not of that form
 
 // Text that knows of each of its bytes where it comes from: from a template, whose special tokens mean tokens, or from
-// data, in which the same characters are characters. Made by text/jinja, encoded by the tokenizer.
+// data, in which the same characters are characters. Made by data/prompts, encoded by the tokenizer.
 
 struct MarkedText {
   static constexpr char kTemplate = 't', kData = 'd';
@@ -52,22 +52,18 @@ struct MarkedText {
   std::string text, origin;  // origin[i] is of text[i]
 
   MarkedText() = default;
-  MarkedText(std::string_view bytes, char from) : text(bytes), origin(bytes.size(), from) {}
+  MarkedText(std::string_view bytes, char source) : text(bytes), origin(bytes.size(), source) {}
 
   size_t size() const { return text.size(); }
-  MarkedText part(size_t begin, size_t count = std::string::npos) const {
+  MarkedText from(size_t begin) const {
     MarkedText out;
-    out.text = text.substr(begin, count);
-    out.origin = origin.substr(begin, count);
+    out.text = text.substr(begin);
+    out.origin = origin.substr(begin);
     return out;
   }
-  void append(const MarkedText& other) {
-    text += other.text;
-    origin += other.origin;
-  }
-  void append(std::string_view bytes, char from) {
+  void append(std::string_view bytes, char source) {
     text += bytes;
-    origin.append(bytes.size(), from);
+    origin.append(bytes.size(), source);
   }
 };
 
