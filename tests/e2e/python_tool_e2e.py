@@ -86,8 +86,7 @@ check(head["environment"] == "python, state kept, 2 s, 30 characters", "the resp
 done = ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--tool_state", "fresh", expect=2)
 check("state kept" in done.stderr and "state fresh" in done.stderr, "another state is another evaluation")
 
-for more, said in [(("--rollout.servers", "http://127.0.0.1:1"), "servers know of no inserts"), (("--device", "cuda"), 'set device = "cpu"')]:
-    check(said in ucas(*words("refused", *more), expect=2).stderr, f"refused: {said}")
+check("servers know of no inserts" in ucas(*words("refused", "--rollout.servers", "http://127.0.0.1:1"), expect=2).stderr, "refused: servers")
 checkpoint("mute", [word for word in WORDS if word != "q"])
 check("cannot encode what it says" in ucas(*words("refused", model="mute"), expect=2).stderr, "refused: a tokenizer without a letter")
 clean()
