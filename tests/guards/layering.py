@@ -105,7 +105,7 @@ ALLOWED = {
     "cli": "core sections hf text/* data/rows records records/run config study cli/options",
     "cli/commands": "core sections hf kernels text/* data data/* verify verify/* results/stats results records records/run results/compare objective/* methods config config/explain config/plan "
                     "evaluate evaluate/results report report/progress study cli cli/options",
-    "cli/engine": "core sections http hf kernels text/* rollout/sampling data data/* verify verify/audit results/stats records records/run results/compare methods config model model/gemm "
+    "cli/engine": "core sections hf kernels text/* rollout/sampling data data/* verify verify/audit results/stats records records/run results/compare methods config model model/gemm "
                   "model/tensor rollout sharding evaluate evaluate/engine evaluate/results report report/progress study study/engine train/* cli cli/options",
 }
 # Arrows back, each with the includes that make it. None is added; each ends when what it needs has a place of its own.
