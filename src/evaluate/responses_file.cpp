@@ -158,25 +158,24 @@ void refuse_parquet(const std::string& path) {
 GivenResponses read_responses(const std::string& path) {
   refuse_parquet(path);
   GivenResponses out;
-  out.kind = "rows";
   std::map<std::string, size_t> place;  // by what distinguishes problems
   std::string step;                     // of the training that the responses are of
   const std::string name = path.substr(path.find_last_of('/') + 1), stem = name.substr(0, name.rfind('.'));
   read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
-    if (out.problems.empty()) refuse_other_rows(line);
+    if (out.empty()) refuse_other_rows(line);
     GivenRow row = given_row(line);
     const Json* of_step = child(line.value, "step");
     const std::string mine = of_step ? of_step->dump() : "";
-    if (out.problems.empty()) step = mine;
+    if (out.empty()) step = mine;
     if (mine != step) {
       refuse_row(line.where, str("of step ", mine, ", the rows before are of step ", step,
                                  ": responses of two models; expected those of one step alone"));
     }
     if (row.source.empty()) row.source = stem;
     const std::string problem_name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
-    const auto [at, fresh] = place.try_emplace(problem_name, out.problems.size());
-    if (fresh) out.problems.push_back({line.where, row.id, row.source, row.question, row.gold, {}});
-    GivenProblem& problem = out.problems[at->second];
+    const auto [at, fresh] = place.try_emplace(problem_name, out.size());
+    if (fresh) out.push_back({line.where, row.id, row.source, row.question, row.gold, {}});
+    GivenProblem& problem = out[at->second];
     if (problem.gold != row.gold) refuse_row(line.where, str("another right answer than in ", problem.where));
     for (Output& response : row.responses) {
       response.sample = static_cast<int64_t>(problem.responses.size());
@@ -188,11 +187,12 @@ GivenResponses read_responses(const std::string& path) {
 
 std::vector<Problem> problems_of(const GivenResponses& given, const std::string& path) {
   std::vector<Problem> out;
-  for (size_t i = 0; i < given.problems.size(); ++i) {
-    const GivenProblem& from = given.problems[i];
+  for (size_t i = 0; i < given.size(); ++i) {
+    const GivenProblem& from = given[i];
     if (from.gold.empty()) {
-      refuse_row(from.where, str("the file has no right answer (", given.kind,
-                                 "); give the problems with --data FILE.jsonl or --suite NAME --data DIR"));
+      refuse_row(
+          from.where,
+          str("the file has no right answer; give the problems with --data FILE.jsonl or --suite NAME --data DIR"));
     }
     Problem& problem = out.emplace_back();
     problem.id = from.id.empty() ? str(from.source, "/", i + 1) : from.id;
@@ -216,8 +216,8 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
     return low->second;
   };
   std::vector<std::optional<size_t>> of(problems.size());
-  for (size_t g = 0; g < given.problems.size(); ++g) {
-    const GivenProblem& from = given.problems[g];
+  for (size_t g = 0; g < given.size(); ++g) {
+    const GivenProblem& from = given[g];
     std::optional<size_t> found = only(by_question, std::string(trim(from.question)));
     if (!found && !from.id.empty()) found = only(by_id, from.id);
     if (!found && !from.question.empty()) {
@@ -237,7 +237,7 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
     }
     if (of[*found]) {
       refuse_row(from.where, str("responses to problem ", printable(problems[*found].id, 60), ", as in ",
-                                 given.problems[*of[*found]].where, "; expected one prompt a problem"));
+                                 given[*of[*found]].where, "; expected one prompt a problem"));
     }
     of[*found] = g;
   }

@@ -24,10 +24,7 @@ struct GivenProblem {
   std::vector<Output> responses;  // sample = 0, 1 ..; source and id are not set
 };
 
-struct GivenResponses {
-  std::string kind;  // "rows"
-  std::vector<GivenProblem> problems;
-};
+using GivenResponses = std::vector<GivenProblem>;
 
 // Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (responses of ucas itself).
 GivenResponses read_responses(const std::string& path);

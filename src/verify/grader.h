@@ -25,7 +25,6 @@ constexpr size_t kAnswerLimit = size_t{8} << 10;    // bytes of one answer
 // last box only | box, else the usual phrases | last box inside the last <answer> | the whole text
 enum class Extract { strict, lenient, answer_tag, bare };
 constexpr std::array<const char*, 4> names(Extract) { return {"strict", "lenient", "answer_tag", "bare"}; }
-constexpr size_t kExtractsOfResponses = 3;  // what options offer: a whole response is never an answer
 
 // For test suites of other graders of mathematics; training leaves them alone.
 struct MathOptions {

@@ -20,7 +20,7 @@ def rows(file):
 def checkpoint(name):
     subprocess.run([sys.executable, os.path.join(HERE, "..", "support", "make_checkpoint.py"), path(name), "--words",
                     ",".join(CHARACTERS), "--hidden", "64", "--layers", "2", "--heads", "4", "--kv-heads", "2",
-                    "--intermediate", "128"], check=True)
+                    "--intermediate", "128", "--positions", "512"], check=True)
     with open(path(name, "chat_template.jinja"), "w") as file:
         file.write(CHAT)
 
@@ -36,21 +36,21 @@ with open(path("taught", "chat_template.jinja"), "w") as file:
     file.write(CHAT)
 
 WORDS = ["demo", "--model", path("taught"), "--task", "sums", "--out", path("runs"), "--shots", 0, "--max_tokens", 8,
-         "--control_tokens", 16, "--steps", 2, "--test_problems", 20, "--test_samples", 4, "--rate_problems", 40,
+         "--steps", 2, "--test_problems", 20, "--test_samples", 4,
          "--dtype", "f32", "--threads", 1, "--progress", "none"]
 done = ucas(*WORDS)
 check("samples to training problems" in done.stderr and "groups of 8 hold right and wrong ones" in done.stderr,
       "the base's rate is said before anything trains")
 table = done.stdout
-for row in ("base ", "base, 16 tokens", "DAPO", "UCAS", "greedy %", "pass@4 %"):
+for row in ("base ", "base, 256 tokens", "DAPO", "UCAS", "greedy %", "pass@4 %"):
     check(row in table, f"the table has {row.strip()}")
-check("base, 16 tokens" in "".join(line for line in table.splitlines() if "pass@1" in line),
+check("base, 256 tokens" in "".join(line for line in table.splitlines() if "pass@1" in line),
       "what is trained is compared with the base that has room, too")
 check(os.path.getsize(path("runs", "report.html")) > 10000, "a report")
 check("from_pretrained" in table, "how others load it")
 tests, trained_on = rows(path("runs", "task", "test.jsonl")), rows(path("runs", "task", "train.jsonl"))
 check(not {row["problem"] for row in tests} & {row["problem"] for row in trained_on}, "held-out problems")
-evaluation = json.load(open(path("runs", "base-16-tokens", "eval", "test.json")))
+evaluation = json.load(open(path("runs", "base-256-tokens", "eval", "test.json")))
 check(evaluation["problems"] == 20, "the control is of the same problems")
 
 again = ucas(*WORDS)
@@ -60,7 +60,7 @@ check("other options" in ucas(*WORDS, "--difficulty", 2, expect=2).stderr, "othe
 
 checkpoint("lost")
 refused = ucas("demo", "--model", path("lost"), "--task", "sums", "--out", path("lost-runs"), "--shots", 0, "--max_tokens",
-               4, "--rate_problems", 4, "--progress", "none", "--threads", 1, expect=2)
+               4, "--progress", "none", "--threads", 1, expect=2)
 check("nothing to learn from" in refused.stderr and not os.path.exists(path("lost-runs", "dapo-seed0")),
       "a model that solves nothing is not trained")
 check("unknown key" in ucas("demo", "--task", "sums", expect=2).stderr, "a task in English needs a model")

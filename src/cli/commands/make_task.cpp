@@ -26,7 +26,6 @@ struct MakeTaskConfig {
         "task that sets the defaults below: chains = 5 to 10 definitions; length = up to 12, demonstrated up to 7; "
         "hidden_rule = a marker decides; hidden_steps = a hidden operation per letter";
     f.choice("task", form, help);
-    f.choice("form", form, "older name of --task");
     task.fields(f);
   }
 };

@@ -212,9 +212,10 @@ class EmbeddedDemo final : public Demo {
 // ------------------------------------------------------------------------------------------ with a pretrained model
 
 // A task in English, how much of it the base solves already, RLVR, and what is brevity of what is won.
-constexpr int64_t kRateSamples = 8;                     // as many as a group of training has
-constexpr double kQuickFrom = 0.15, kQuickUntil = 0.6;  // of samples right: where RLVR learns quickest
-constexpr const char* kEvaluation = "test";             // RUN/eval/test.json
+constexpr int64_t kRateProblems = 24, kRateSamples = 8;  // as many samples as a group of training has
+constexpr int64_t kControlTokens = 256;                  // of a second evaluation of the base
+constexpr double kQuickFrom = 0.15, kQuickUntil = 0.6;   // of samples right: where RLVR learns quickest
+constexpr const char* kEvaluation = "test";              // RUN/eval/test.json
 
 class PretrainedDemo final : public Demo {
  public:
@@ -248,10 +249,10 @@ class PretrainedDemo final : public Demo {
     look_at_rate();
     describe_base(places_.base());
     evaluate(places_.base(), config_.model, "base", -1);
-    if (config_.control_tokens <= config_.max_tokens) return {places_.base()};
+    if (kControlTokens <= config_.max_tokens) return {places_.base()};
     // How much of what is won is that answers end in time: the base with room for all that it wants to say.
     EvaluationPlan plan = evaluation("test.jsonl");
-    plan.config.max_tokens = config_.control_tokens;
+    plan.config.max_tokens = kControlTokens;
     plan.config.samples = 0;
     describe_base(control());
     evaluate_or_reuse(plan, config_.model, control(), control_label(), -1);
@@ -344,8 +345,8 @@ class PretrainedDemo final : public Demo {
                                    known.begin());
   }
 
-  std::string control() const { return path_join(places_.out, str("base-", config_.control_tokens, "-tokens")); }
-  std::string control_label() const { return str("base, ", config_.control_tokens, " tokens"); }
+  std::string control() const { return path_join(places_.out, str("base-", kControlTokens, "-tokens")); }
+  std::string control_label() const { return str("base, ", kControlTokens, " tokens"); }
 
   // So that an evaluation of the base is a row of the report, with what is to be known of it.
   void describe_base(const std::string& run) const {
@@ -362,7 +363,7 @@ class PretrainedDemo final : public Demo {
             ", made by a program: ", about(config_.task),
             ". Held-out problems share neither the form of a question nor its numbers with those of training. Every "
             "response has ",
-            config_.max_tokens, " tokens; with ", config_.control_tokens,
+            config_.max_tokens, " tokens; with ", kControlTokens,
             " the base says all that it wants to say, so that the difference to that row is not brevity.");
     environment.parameters = read_model_config(config_.model).parameter_count();
     make_directories(run);
@@ -373,7 +374,7 @@ class PretrainedDemo final : public Demo {
   // anything to compare.
   void look_at_rate() const {
     EvaluationPlan plan = evaluation("train.jsonl");
-    plan.limit = config_.rate_problems;
+    plan.limit = kRateProblems;
     plan.config.greedy = false;
     plan.config.samples = kRateSamples;
     plan.config.ks = {1, kRateSamples};

@@ -69,8 +69,6 @@ struct PretrainedDemoConfig : DemoOptions {
   int64_t task_seed = 0;
   int64_t shots = 4;
   int64_t max_tokens = 48;
-  int64_t control_tokens = 256;
-  int64_t rate_problems = 24;
   int64_t lora = 0;
 
   PretrainedDemoConfig() {
@@ -93,11 +91,6 @@ struct PretrainedDemoConfig : DemoOptions {
             "worked examples before every question, in training and evaluation");
     f.field("max_tokens", max_tokens, Range{1, 1e6},
             "maximum response length in tokens; responses cut there are wrong");
-    f.field("control_tokens", control_tokens, Range{0, 1e6},
-            "maximum response length of a second evaluation of the base, in tokens, to measure gains from brevity; 0 = "
-            "none");
-    f.field("rate_problems", rate_problems, Range{1, 1e6},
-            "training problems for measuring the base's accuracy before training");
     training_fields(f, "RLVR methods to run, METHOD or METHOD:PRESET, with the embedded config demo-pretrained");
     f.field("lora", lora, Range{0, 1024}, "LoRA rank; 0 = train all weights");
     evaluation_fields(f);

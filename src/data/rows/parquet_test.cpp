@@ -84,10 +84,9 @@ TEST_F(parquet, columns_are_what_they_are_in_json) {
 
 TEST_F(parquet, responses_of_others_are_read_too) {
   const GivenResponses given = read_responses(folder_ + "responses.parquet");
-  EXPECT_EQ(given.kind, "rows");
-  ASSERT_EQ(given.problems.size(), 5u);
-  ASSERT_EQ(given.problems[2].responses.size(), 2u);
-  EXPECT_EQ(given.problems[2].responses[1].text, "\\boxed{5}");
+  ASSERT_EQ(given.size(), 5u);
+  ASSERT_EQ(given[2].responses.size(), 2u);
+  EXPECT_EQ(given[2].responses[1].text, "\\boxed{5}");
 }
 
 TEST_F(parquet, what_is_not_read_is_refused_by_class_and_place) {

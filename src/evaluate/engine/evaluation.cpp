@@ -214,7 +214,7 @@ class GivenSource final : public ResponseSource {
       const ResponseJob& job = request.jobs[j];
       const Problem& problem = asked_.problems[job.problem];
       for (int64_t i = 0; i < job.count; ++i) {
-        Output output = given_.problems[of_[job.problem]].responses[static_cast<size_t>(job.first + i)];
+        Output output = given_[of_[job.problem]].responses[static_cast<size_t>(job.first + i)];
         output.source = problem.source;
         output.id = problem.id;
         if (job.greedy) output.sample = kGreedySample;
@@ -237,8 +237,8 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
   // One response a problem is its greedy one, unless somebody says that it was sampled; several are samples.
   int64_t fewest = INT64_MAX, most = 0;
   for (size_t g : of) {
-    fewest = std::min(fewest, std::ssize(given.problems[g].responses));
-    most = std::max(most, std::ssize(given.problems[g].responses));
+    fewest = std::min(fewest, std::ssize(given[g].responses));
+    most = std::max(most, std::ssize(given[g].responses));
   }
   const bool sampled = fewest > 1 || !plan.config.greedy;
   plan.config.greedy = !sampled;
@@ -249,8 +249,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
   if (fewest != most) {
     warn(str(path, ": problems have ", fewest, " to ", most, " responses; of each the first ", fewest, " count"));
   }
-  log(str(path, ": ", grouped(std::ssize(of)), " problems of ", given.kind,
-          sampled ? str(", ", fewest, " responses each") : ""));
+  log(str(path, ": ", grouped(std::ssize(of)), " problems", sampled ? str(", ", fewest, " responses each") : ""));
   GivenSource source(given, of, prepared);
   Origin origin{.source = source, .model = path, .kind = "file"};
   if (!run.empty()) {

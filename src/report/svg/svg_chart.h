@@ -1,5 +1,5 @@
 // Good plain charts as SVG (report/svg/svg_canvas.h): curves with bands, dots and whiskers; scatters; bars with error
-// bars; maps of numbers. Round ticks, labels at the curves where they fit, a legend where they do not.
+// bars. Round ticks, labels at the curves where they fit, a legend where they do not.
 #pragma once
 
 #include <string>

@@ -561,7 +561,7 @@ Ended Sandbox::insist(const std::string& task, int64_t results, const std::funct
     if (attempt < kAttempts) continue;
     throw Error(ErrorKind::sandbox,
                 str("a program could not be run ", kAttempts, " times in a row (", ended.reason,
-                    "); nothing was graded by this. See ucas doctor --sandbox"),
+                    "); nothing was concluded from it. See ucas doctor --sandbox"),
                 kNoSandbox);
   }
 }
