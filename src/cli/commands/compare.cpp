@@ -17,19 +17,12 @@ struct CompareLine {
   std::string data;
   std::vector<std::string> published;
   std::vector<int64_t> ks;
-  bool json = false;
-  int64_t draws = 10000, seed = 0;
-  double level = 0.95;
   void fields(Fields& f) {
     f.field("data", data,
             "evaluation to compare, by the name in eval/NAME.json; needed only where the runs share several");
     f.field("ks", ks, Range{1, 1 << 16}, "values k of pass@k; empty = 4, 16, 64, up to the number of samples");
     f.field("published", published,
             "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
-    f.field("json", json, "print JSON instead of text");
-    f.field("level", level, Range{0.5, 0.9999}, "confidence level of intervals and tests");
-    f.field("draws", draws, Range{100, 1e6}, "resamples behind bootstrap intervals and sign-flip tests");
-    f.field("seed", seed, Range{0, 9e15}, "random seed of the resamples");
   }
 };
 
@@ -38,7 +31,7 @@ struct CompareLine {
 std::string options_compare() { return options_help(CompareLine{}); }
 
 int run_compare(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {});
   CompareLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {
@@ -47,9 +40,7 @@ int run_compare(const Words& words) {
   std::vector<PublishedTable> published;
   for (const std::string& name : options.published) published.push_back(load_published(name));
   const std::vector<AnswerGroup> groups = compared_groups(line.positionals, options.data);
-  const Comparison comparison =
-      compare_models(groups, {{.level = options.level, .draws = options.draws, .seed = options.seed}, options.ks});
-  out(options.json ? comparison_json(comparison) : comparison_text(comparison, published));
+  out(comparison_text(compare_models(groups, {{}, options.ks}), published));
   return kDone;
 }
 

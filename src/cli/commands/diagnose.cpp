@@ -21,7 +21,7 @@ namespace {
 struct DiagnoseLine {
   std::string data;
   int64_t opening = 1;
-  double rare = 0.25, level = 0.95;
+  double rare = 0.25;
   RareBy rare_by = RareBy::opening;
   bool confidence = false;
   void fields(Fields& f) {
@@ -34,7 +34,6 @@ struct DiagnoseLine {
              "log-prob");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
-    f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
   }
 };
 
@@ -99,7 +98,7 @@ int run_diagnose(const Words& words) {
   if (asks_for_causes(path, options)) return say_causes(path);
   DiagnosisReport report;
   report.opening = options.opening;
-  report.options = {options.rare, options.rare_by, options.level};
+  report.options = {.rare = options.rare, .rare_by = options.rare_by};
   report.found = diagnose(from_evaluation(path, options, report), report.options);
   out(diagnosis_text(report));
   return kDone;

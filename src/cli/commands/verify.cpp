@@ -45,7 +45,7 @@ struct VerifyConfig {
   int64_t show = 0;
   BadRows bad_rows = BadRows::stop;
   std::string grader;
-  bool explain = false, json = false;
+  bool explain = false;
   std::string gold, answer;
 
   void fields(Fields& f) {
@@ -62,7 +62,6 @@ struct VerifyConfig {
     f.field(
         "explain", explain,
         "show how gold and answer were parsed and which rule decided, for --gold, for rows of --show, and in --out");
-    f.field("json", json, "print the summary of a file as one JSON object instead of text");
     f.field("gold", gold, "right answer to grade --answer against, instead of a file");
     f.field("answer", answer, "answer to grade: the last box, or the whole text without a box");
     f.field("threads", threads, Range{0, 1024}, "CPU threads; 0 = all cores; verdicts do not depend on the number");
@@ -90,10 +89,6 @@ int grade_programs(const std::string& path, const VerifyConfig& config, std::opt
   const std::string with = grader->circumstances();
   const Grading grading = grade_rows(*grader, answers, config.threads);
   if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts, {}, true);
-  if (config.json) {
-    out(verify_json(path, rows, grading));
-    return kDone;
-  }
   out(str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " programs, ", with, "\n",
           verify_summary(rows, grading)));
   if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show, {})));
@@ -278,7 +273,7 @@ int verify_run(const std::string& path, const RegradeOptions& options) {
 }
 
 int regrade_run(const std::string& run, const VerifyConfig& config, std::optional<Extract> extract) {
-  if (config.explain || config.json || !config.out.empty() || !config.gold.empty() || !config.answer.empty()) {
+  if (config.explain || !config.out.empty() || !config.gold.empty() || !config.answer.empty()) {
     throw Error(ErrorKind::usage, "verify: of a run, take --grader, --extract and --show alone");
   }
   RegradeOptions options{.extract = extract};
@@ -296,15 +291,12 @@ bool says_kind(std::span<const VerifyRow> rows) {
 std::string options_verify() { return options_help(VerifyConfig{}); }
 
 int run_verify(const Words& words) {
-  CommandLine line = parse_command_line(words, {"explain", "json"});
+  CommandLine line = parse_command_line(words, {"explain"});
   VerifyConfig config;
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
   if (line.positionals.size() == 1 && is_directory(line.positionals[0])) {
     return regrade_run(line.positionals[0], config, extract);
-  }
-  if (config.json && (config.show > 0 || !config.gold.empty())) {
-    throw Error(ErrorKind::usage, "verify: --json is of the summary of a file; leave --show and --gold out");
   }
   if (config.grader_kind() == GraderKind::code && config.kind != AnswerKind::code) {
     throw Error(ErrorKind::usage, "verify: --grader code is of a run; of a file give --kind code");
@@ -335,10 +327,6 @@ int run_verify(const Words& words) {
   Grading grading = grade_rows(*make_grader(config.grader_kind()), answers, config.threads);
   if (!config.out.empty())
     write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
-  if (config.json) {
-    out(verify_json(path, rows, grading));
-    return kDone;
-  }
   out(title + verify_summary(rows, grading));
   if (config.show > 0)
     out(str("\n", disagreements(rows, grading.verdicts, config.show, config.explain ? answers : std::span<Answer>{})));

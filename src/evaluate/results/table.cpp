@@ -1,14 +1,11 @@
 #include "evaluate/results/table.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
 
 #include "base/str.h"
-#include "base/text/json.h"
 #include "results/compare/answers.h"
 #include "results/table.h"
 
@@ -71,18 +68,10 @@ std::string metrics_block(const std::string& source, std::span<const EvalRecord>
 std::string score_block(const std::string& share, std::span<const EvalRecord> results) {
   Table table = table_of(metric_title(share) + " %", results);
   const EvalRecord& first = results.front();
-  // Subjects are for a benchmark on its own (MMLU's usual score); among several sets they would be one more average.
   for (const auto& [name, numbers] : first.by_source) {
     const std::string& source = name;
     add_row(table, heading(source, numbers.problems), results,
             [&](const EvalRecord& r) { return score_cell(r.of(source), share); });
-    const auto subjects = first.by_subject.find(source);
-    if (subjects == first.by_subject.end() || first.by_source.size() > 1) continue;
-    add_row(table, str("  mean of its ", subjects->second.subjects.size(), " subjects"), results,
-            [&](const EvalRecord& r) {
-              const auto found = r.by_subject.find(source);
-              return score_cell(found == r.by_subject.end() ? nullptr : &found->second.macro, share);
-            });
   }
   if (first.macro) {
     add_row(table, "mean of the sets (macro)", results,
@@ -192,19 +181,6 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
   return out;
 }
 
-OrderedJson json_of(const Contrast& contrast) {
-  OrderedJson out = json_of(contrast.change);
-  out["p"] = contrast.p;
-  out["p_holm"] = contrast.p_holm;
-  if (contrast.gained >= 0) {
-    out["gained"] = contrast.gained;
-    out["lost"] = contrast.lost;
-  }
-  out["significant"] = contrast.significant;
-  out["basis"] = contrast.basis;
-  return out;
-}
-
 }  // namespace
 
 std::string summary_table(std::span<const EvalRecord> results) {
@@ -263,30 +239,6 @@ std::string comparison_text(std::span<const EvalRecord> results) {
     out += str("\n", metric.title, "\n", contrasts_text(c, metric));
   }
   return out;
-}
-
-std::string comparison_json(const Comparison& c) {
-  OrderedJson out;
-  out["format"] = "ucas-comparison-1";
-  out["models"] = c.groups;
-  out["differing_settings"] = c.differing;
-  out["warnings"] = c.warnings;
-  out["level"] = c.options.level;
-  out["metrics"] = OrderedJson::array();
-  for (const ComparedMetric& metric : c.metrics) {
-    OrderedJson rows = OrderedJson::array();
-    for (size_t s = 0; s < c.sets.size(); ++s) {
-      for (size_t g = 0; g < c.groups.size(); ++g) {
-        OrderedJson row = {{"set", c.sets[s].name}, {"problems", c.sets[s].problems}, {"model", c.groups[g]}};
-        row["figure"] = json_of(metric.cell[g][s].value);
-        row["std"] = metric.cell[g][s].deviation;
-        if (g > 0) row["difference"] = json_of(metric.contrast[g][s]);
-        rows.push_back(std::move(row));
-      }
-    }
-    out["metrics"].push_back({{"metric", metric.key}, {"comparisons", metric.comparisons}, {"rows", std::move(rows)}});
-  }
-  return json_text(out, 2) + "\n";
 }
 
 }  // namespace ucas

@@ -17,11 +17,10 @@ std::string summary_table(std::span<const EvalRecord> results);
 // problems (micro) below; then, for each model, how long its responses are and how many could not be read.
 std::string suite_table(std::span<const EvalRecord> results);
 
-// A comparison (results/compare/models.h) as text and JSON.
+// A comparison (results/compare/models.h) as text.
 
 // Settings that differ and warnings first, then a table a metric, then the differences from the first model.
 std::string comparison_text(const Comparison& comparison, std::span<const PublishedTable> published = {});
-std::string comparison_json(const Comparison& comparison);
 
 // What `ucas evaluate` prints below its own table: models against the first one. "" for fewer than two.
 std::string comparison_text(std::span<const EvalRecord> results);

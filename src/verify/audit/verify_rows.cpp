@@ -351,24 +351,6 @@ std::string verify_summary(std::span<const VerifyRow> rows, const Grading& gradi
   return text + speed_lines(grading);
 }
 
-std::string verify_json(const std::string& path, std::span<const VerifyRow> rows, const Grading& grading) {
-  OrderedJson object = {{"file", path}, {"rows", rows.size()}, {"verdicts", OrderedJson::object()}};
-  const auto [kinds, all, groups] = counts_of(rows, grading);
-  for (int kind = 0; kind < 4; ++kind) object["verdicts"][name_of(static_cast<VerdictKind>(kind))] = kinds[kind];
-  const auto tally = [](const Tally& t) {
-    return OrderedJson{{"rows", t.known},
-                       {"agree", t.agree},
-                       {"false_positives", t.false_positive},
-                       {"false_negatives", t.false_negative}};
-  };
-  if (all.known > 0) object["expected"] = tally(all);
-  for (const auto& [group, t] : groups) {
-    if (groups.size() > 1) object["groups"][group] = tally(t);
-  }
-  object["seconds"] = grading.seconds;
-  return json_text(object, 2) + "\n";
-}
-
 std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit,
                           std::span<const Answer> explained) {
   std::string text;

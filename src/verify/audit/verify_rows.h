@@ -93,9 +93,6 @@ std::string alternatives_text(const std::vector<std::string>& alternatives);
 // Shares of the verdicts; where rows say what is right, agreement overall and per group; speed.
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading);
 
-// The same as one JSON object.
-std::string verify_json(const std::string& path, std::span<const VerifyRow> rows, const Grading& grading);
-
 // The first `limit` rows whose verdict is not the expected one: both texts, what was extracted, the reason; with
 // `explained` (all answers, or none) how gold and answer were read, too.
 std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit,
