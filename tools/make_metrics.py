@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/metrics.md: what `ucas explain --metrics --json` says, each between its marks <!-- table of NAME --> and <!-- end of table -->. The text around them
+"""The tables of docs/metrics.md: what `ucas explain --metrics` says, each between its marks <!-- table of NAME --> and <!-- end of table -->. The text around them
 is written by hand. tests/e2e/metrics_page_e2e.py holds the page to the program.
    tools/make_metrics.py build"""
 import json
@@ -45,7 +45,7 @@ def tables(told):
 
 
 def page(build, text):
-    said = subprocess.run([os.path.join(os.path.abspath(build), "ucas"), "explain", "--metrics", "--json"], capture_output=True, text=True, check=True)
+    said = subprocess.run([os.path.join(os.path.abspath(build), "ucas"), "explain", "--metrics"], capture_output=True, text=True, check=True)
     made = tables(json.loads(said.stdout))
     places = TABLE.findall(text)
     missing = sorted(set(made) ^ set(places))

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "results/compare/answers.h"
 
 namespace ucas {
 
@@ -25,13 +26,6 @@ void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
   if (!numbers.mean_at.empty()) metrics.mean = std::max(metrics.mean, numbers.mean_at.back().k);
   if (!numbers.pass_at.empty()) metrics.pass = std::max(metrics.pass, numbers.pass_at.back().k);
 }
-
-std::string sampling_of(const EvalConfig& c) {  // the seed of the draws may differ
-  return str("samples ", c.samples, ", temperature ", c.temperature, ", top_p ", c.top_p, ", top_k ", c.top_k,
-             c.min_p > 0 ? str(", min_p ", c.min_p) : "");
-}
-
-std::string stops_of(const AskedSet& set) { return printable(join(set.stop_texts, " "), 200); }
 
 }  // namespace
 
@@ -94,14 +88,8 @@ std::vector<std::string> asked_differences(const std::vector<RunGroup>& groups, 
   };
   for (const EvalRecord* e : evaluations_of(groups, data)) {
     if (!e->asked) continue;
-    note("sampling", sampling_of(e->config));
-    note("grader version", str(e->asked->grader_version));
-    for (const AskedSet& set : e->asked->sets) {
-      note("problems of " + set.name, name_and_hash(str(set.problems), set.problems_sha256));
-      note("template of " + set.name, name_and_hash(set.prompt_template, set.template_sha256));
-      note("stop tokens of " + set.name, stops_of(set));
-      note("max_tokens of " + set.name, str(set.max_tokens));
-      note("grader of " + set.name, str(word_of(set.grader), ", ", word_of(set.extract)));
+    for (const auto& [what, value] : settings_of(*e, true)) {
+      if (!what.starts_with("seed")) note(what, printable(value, 200));
     }
   }
   std::vector<std::string> differences;

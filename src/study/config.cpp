@@ -105,7 +105,6 @@ void StudyConfig::fields(Fields& f) {
           "base; empty = OUT/pool");
   f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
   f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run");
-  f.field("first_seed", first_seed, Range{0, 1e9}, "first seed of a run; the others follow");
   f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
   f.field("reference", reference, "row to compare the others with; empty = the first trained row");
   f.field("columns", columns,

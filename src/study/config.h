@@ -56,7 +56,7 @@ struct StudyConfig {
   std::string out;                    // default: runs/NAME-OF-THE-STUDY
   std::string pool;                   // run directories, shared with other studies; default: OUT/pool
   std::string data;                   // relative paths of `base` are below it
-  int64_t seeds = 1, first_seed = 0;  // of every run
+  int64_t seeds = 1;                  // of every run, from 0 on
   std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
   std::string reference;              // the row that the others are compared with; default: the first trained
   std::vector<std::string> columns;   // of the table; default: what the evaluation has

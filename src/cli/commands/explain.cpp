@@ -35,39 +35,16 @@ OrderedJson metrics_json() {
   return {{"format", "ucas-metrics-1"}, {"sections", sections}, {"methods", methods}, {"causes", causes}};
 }
 
-// NAME  unit  meaning; a row without a meaning of its own belongs to the one before.
-std::string metrics_text() {
-  const OrderedJson all = metrics_json();
-  std::string text;
-  for (const char* part : {"sections", "methods"}) {
-    for (const auto& [name, rows] : all[part].items()) {
-      text += str(text.empty() ? "" : "\n", name, "\n");
-      for (const OrderedJson& row : rows) {
-        const std::string unit = row["unit"], meaning = row["meaning"];
-        text += str("  ", row["name"].get<std::string>(), unit.empty() ? "" : str(" (", unit, ")"),
-                    meaning.empty() ? "" : str(": ", meaning), "\n");
-      }
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 int run_explain(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json", "metrics"});
+  CommandLine line = parse_command_line(words, {"metrics"});
   expand_short_forms(line.settings);
-  bool json = false, metrics = false;
-  std::erase_if(line.settings, [&](const Setting& s) {
-    json |= s.key == "json";
-    metrics |= s.key == "metrics";
-    return s.key == "json" || s.key == "metrics";
-  });
-  if (metrics) {
+  if (std::erase_if(line.settings, [](const Setting& s) { return s.key == "metrics"; }) > 0) {
     if (!line.positionals.empty() || !line.settings.empty()) {
-      throw Error(ErrorKind::usage, "--metrics goes alone or with --json: it explains every metric of a step");
+      throw Error(ErrorKind::usage, "--metrics goes alone: it explains every metric of a step");
     }
-    out(json ? json_text(metrics_json(), 2) + "\n" : metrics_text());
+    out(json_text(metrics_json(), 2) + "\n");
     return kDone;
   }
   const std::vector<std::string>& given = line.positionals;
@@ -75,12 +52,10 @@ int run_explain(const Words& words) {
     throw Error(ErrorKind::usage,
                 "CONFIG is missing: a TOML file, an embedded name such as ucas-paper-7b, or --method NAME");
   }
-  if (given.size() > 2) {
-    throw Error(ErrorKind::usage, str("one or two CONFIGs, got ", join(given, " "), "; see ucas explain --help"));
+  if (given.size() > 1) {
+    throw Error(ErrorKind::usage, str("one CONFIG, got ", join(given, " "), "; see ucas explain --help"));
   }
-  if (json) throw Error(ErrorKind::usage, "--json is of --metrics: give both");
-  const Explained first = read_explained(given.empty() ? "" : given[0], line.settings);
-  out(given.size() < 2 ? explain_text(first) : explain_differences(first, read_explained(given[1], line.settings)));
+  out(explain_text(read_explained(given.empty() ? "" : given[0], line.settings)));
   return kDone;
 }
 

@@ -27,7 +27,7 @@ std::vector<ExplainedSection> explain_sections(const TrainConfig& config);
 
 // One option that has another value elsewhere. Values as in the TOML file, without quotes.
 struct Departure {
-  std::string key, here, there, help;
+  std::string key, here, there;
   bool size = false;  // how much, not what: batch sizes, lengths, number of responses, epochs
 };
 
@@ -59,7 +59,5 @@ struct Explained {
 Explained read_explained(const std::string& name, const std::vector<Setting>& overrides);
 
 std::string explain_text(const Explained& e);
-// Only what differs.
-std::string explain_differences(const Explained& a, const Explained& b);
 
 }  // namespace ucas

@@ -32,16 +32,16 @@ std::string short_exponents(std::string text) {
 }
 
 // "  label      text", the text wrapped to the right of the label, which is `width` columns wide.
-std::string row(const std::string& mark, const std::string& label, size_t width, const std::string& text) {
-  std::string head = str("  ", mark, pad_right(label, width), "  ");
-  return str(head, wrap_text(text, kWidth, 4 + mark.size() + width, head.size()), "\n");
+std::string row(const std::string& label, size_t width, const std::string& text) {
+  std::string head = str("  ", pad_right(label, width), "  ");
+  return str(head, wrap_text(text, kWidth, 4 + width, head.size()), "\n");
 }
 
-std::string show(const ExplainedLine& line, const std::string& mark, size_t width) {
+std::string show(const ExplainedLine& line, size_t width) {
   const std::string formula = short_exponents(line.formula), words = short_exponents(line.words);
-  if (formula.empty()) return row(mark, line.where, width, words);
-  std::string text = row(mark, line.where, width, formula);
-  if (!words.empty()) text += row(std::string(mark.size(), ' '), "", width, words);
+  if (formula.empty()) return row(line.where, width, words);
+  std::string text = row(line.where, width, formula);
+  if (!words.empty()) text += row("", width, words);
   return text;
 }
 
@@ -53,22 +53,17 @@ size_t label_width(const std::vector<ExplainedSection>& sections) {
   return std::min<size_t>(width, 22);
 }
 
-// key, value here, value there, and what the option means, in columns.
-std::string table(const std::vector<Departure>& rows, const std::string& here, const std::string& there, bool meaning) {
-  size_t key = 0, left = here.size(), right = there.size();
+// key, value here, value there, in columns.
+std::string table(const std::vector<Departure>& rows) {
+  size_t key = 0, left = std::string_view("here").size();
   for (const Departure& d : rows) {
     key = std::max(key, d.key.size());
     left = std::max(left, d.here.size());
-    right = std::max(right, d.there.size());
   }
-  std::string text = str("    ", pad_right("", key), "  ", pad_right(here, left), "  ", there, "\n");
+  std::string text = str("    ", pad_right("", key), "  ", pad_right("here", left), "  there\n");
   for (const Departure& d : rows) {
-    std::string line = str("    ", pad_right(d.key, key), "  ", pad_right(printable(d.here), left), "  ");
-    line += meaning ? pad_right(printable(d.there), right) : printable(d.there);
-    if (meaning && line.size() + 24 <= kWidth) {
-      line += "  " + wrap_text(d.help, kWidth, line.size() + 2, line.size() + 2);
-    }
-    text += line + "\n";
+    text +=
+        str("    ", pad_right(d.key, key), "  ", pad_right(printable(d.here), left), "  ", printable(d.there), "\n");
   }
   return text;
 }
@@ -79,10 +74,10 @@ std::string show(const Departures& comparison) {
   for (const Departure& d : comparison.rows) (d.size ? sizes : what).push_back(d);
   if (comparison.rows.empty()) return str(head, ": no difference\n");
   std::string text = head + "\n";
-  if (!what.empty()) text += table(what, "here", "there", false);
+  if (!what.empty()) text += table(what);
   if (!sizes.empty()) {
     if (!what.empty()) text += "    sizes:\n";
-    text += table(sizes, "here", "there", false);
+    text += table(sizes);
   }
   return text;
 }
@@ -110,21 +105,6 @@ std::string remarks_text(const ConfigFile& file) {
   return text;
 }
 
-bool same(const ExplainedLine& a, const ExplainedLine& b) {
-  return a.where == b.where && a.formula == b.formula && a.words == b.words;
-}
-
-// The lines of one that the other does not have.
-std::vector<ExplainedLine> missing(const ExplainedSection& of, const ExplainedSection& in) {
-  std::vector<ExplainedLine> lines;
-  for (const ExplainedLine& line : of.lines) {
-    if (std::ranges::none_of(in.lines, [&](const ExplainedLine& other) { return same(line, other); })) {
-      lines.push_back(line);
-    }
-  }
-  return lines;
-}
-
 }  // namespace
 
 Explained read_explained(const std::string& given, const std::vector<Setting>& overrides) {
@@ -142,35 +122,11 @@ std::string explain_text(const Explained& e) {
   std::string text = heading(e);
   for (const ExplainedSection& section : sections) {
     text += str("\n", section.title, "\n");
-    for (const ExplainedLine& line : section.lines) text += show(line, "", width);
+    for (const ExplainedLine& line : section.lines) text += show(line, width);
   }
   text += remarks_text(e.file);
   text += "\nDepartures\n";
   for (const Departures& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
-  return text;
-}
-
-// The sections come in the same order for every config.
-std::string explain_differences(const Explained& a, const Explained& b) {
-  std::string text = str("A  ", heading(a), "B  ", heading(b), "\n");
-  std::vector<Departure> rows = departures(a.config, b.config);
-  if (rows.empty() && a.config.method_name == b.config.method_name) {
-    return text + "Both do the same: paths, names and what is logged apart, every option is equal.\n";
-  }
-  text += "Options\n";
-  if (a.config.method_name != b.config.method_name) {
-    rows.insert(rows.begin(), {"method.name", a.config.method_name, b.config.method_name, "the method", false});
-  }
-  text += table(rows, "A", "B", true);
-  std::vector<ExplainedSection> left = explain_sections(a.config), right = explain_sections(b.config);
-  const size_t width = std::max(label_width(left), label_width(right));
-  for (size_t i = 0; i < left.size(); ++i) {
-    std::vector<ExplainedLine> ours = missing(left[i], right[i]), theirs = missing(right[i], left[i]);
-    if (ours.empty() && theirs.empty()) continue;
-    text += str("\n", left[i].title, "\n");
-    for (const ExplainedLine& line : ours) text += show(line, "A  ", width);
-    for (const ExplainedLine& line : theirs) text += show(line, "B  ", width);
-  }
   return text;
 }
 
@@ -223,10 +179,10 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
     std::string value = at == other.end() ? "-" : at->second.value;
     if (at != other.end()) other.erase(at);
     if (value == f.value || is_left_out(f)) continue;
-    rows.push_back({f.key, plain(f.value), plain(value), f.help, f.effect == Effect::size});
+    rows.push_back({f.key, plain(f.value), plain(value), f.effect == Effect::size});
   }
   for (const auto& [key, f] : other) {  // options of the other method
-    if (!is_left_out(f)) rows.push_back({key, "-", plain(f.value), f.help, f.effect == Effect::size});
+    if (!is_left_out(f)) rows.push_back({key, "-", plain(f.value), f.effect == Effect::size});
   }
   return rows;
 }

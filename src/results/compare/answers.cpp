@@ -277,7 +277,7 @@ AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalReco
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation) {
+std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation, bool each) {
   std::vector<std::pair<std::string, std::string>> out;
   const EvalConfig& c = evaluation.config;
   const std::vector<AskedSet> sets = evaluation.asked ? evaluation.asked->sets : std::vector<AskedSet>{};
@@ -285,9 +285,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& e
   const auto by_benchmark = [&](const std::string& key, auto text_of) {
     std::set<std::string> all;
     for (const AskedSet& set : sets) all.insert(text_of(set));
-    if (all.size() == 1) out.emplace_back(key, *all.begin());
+    if (all.size() == 1 && !each) out.emplace_back(key, *all.begin());
     for (const AskedSet& set : sets) {
-      if (all.size() > 1) out.emplace_back(str(key, " of ", set.name), text_of(set));
+      if (all.size() > 1 || each) out.emplace_back(str(key, " of ", set.name), text_of(set));
     }
   };
   by_benchmark("template", [](const AskedSet& set) { return name_and_hash(set.prompt_template, set.template_sha256); });

@@ -121,8 +121,9 @@ RunAnswers answers_of(const RunRecord& run, const EvalRecord& evaluation);
 // `choose`: the evaluation of a run, nullptr if it has none; such runs are left out.
 AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalRecord*(const RunRecord&)>& choose);
 
-// What responses and verdicts of an evaluation were decided by.
-std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation);
+// What responses and verdicts of an evaluation were decided by; where its benchmarks agree in one line for all of them,
+// unless `each` is to have its own.
+std::vector<std::pair<std::string, std::string>> settings_of(const EvalRecord& evaluation, bool each = false);
 
 // The groups of these run directories, in order of the command line: one evaluation of each run. `asked`: its name, ""
 // = the only one that all share. Errors: path, empty, config.

@@ -80,7 +80,7 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)) {
     const size_t bases = c.base.crossed ? starts_.size() : 1;
     for (size_t base = 0; base < bases; ++base) {
       for (int64_t i = 0; i < c.seeds; ++i) {
-        add_task(run, c.base.crossed ? base : static_cast<size_t>(i) % starts_.size(), c.first_seed + i);
+        add_task(run, c.base.crossed ? base : static_cast<size_t>(i) % starts_.size(), i);
       }
     }
   }
