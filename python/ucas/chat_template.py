@@ -4,7 +4,9 @@ names that the template sees: {"text"}. What cannot be: {"error"}, with "line" i
 no jinja2. A template comes with a checkpoint, unread: it runs in jinja2's sandbox, as in transformers, and within limits of this process."""
 import sys
 
-sys.path[:] = [path for path in sys.path if path]  # not the folder that it runs in, which may be the checkpoint's
+if __name__ == "__main__":
+    # Not the folder that it runs in, which may be the checkpoint's; this Python's own packages last, as their jinja2 may be old.
+    sys.path[:] = sorted([*filter(None, sys.path), *sys.argv[1:]], key=lambda path: path.endswith("-packages") and path not in sys.argv)
 
 import datetime
 import json
@@ -14,12 +16,11 @@ import signal
 import time
 import traceback
 
-# Before this Python's own packages, which may be old: programs get out of the sandbox of jinja2 before 3.1.6, and transformers refuses it.
-sys.path[:] = sorted([*sys.path, *sys.argv[1:]], key=lambda path: path.endswith("-packages") and path not in sys.argv)
 try:
     import jinja2.ext
     import jinja2.sandbox
     version = vars(jinja2).get("__version__", "3.2 or later")
+    # transformers refuses older ones, too: programs get out of their sandbox.
     missing = f"jinja2 {version} is older than 3.1.6" if list(map(int, re.findall(r"\d+", version)[:3])) < [3, 1, 6] else ""
 except ImportError as error:
     missing = str(error)
@@ -89,32 +90,33 @@ def refusal(error):
 
 
 def main():
+    def compile_first(text):
+        nonlocal answer
+        template = compiled(text)
+        answer = lambda names: {"text": template.render(names)}
+        return {"made_by": f"jinja2 {version} of {sys.executable}"}
+
+    answer = (lambda _: {"missing": f"{sys.executable}: {missing}"}) if missing else compile_first
     limit(resource.RLIMIT_AS, 1 << 30)
     signal.signal(signal.SIGPROF, TooMuch.time)
-    template = None
     for line in sys.stdin.buffer:
         try:
             limit(resource.RLIMIT_CPU, int(time.process_time()) + 2 * SECONDS)  # for one step of Python's own, which hears of no exception
             signal.setitimer(signal.ITIMER_PROF, SECONDS, 1)
             try:
-                if template is None:
-                    template = compiled(json.loads(line))
-                    reply = {"made_by": f"jinja2 {version} of {sys.executable}"}
-                else:
-                    reply = {"text": template.render(json.loads(line))}
-                reply = json.dumps(reply, ensure_ascii=False).encode()
+                reply = json.dumps(answer(json.loads(line)), ensure_ascii=False).encode()
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
             if len(reply) > LONGEST:
                 raise TooMuch(f"it makes a prompt of more than {LONGEST >> 20} MiB")
         except Exception as error:
-            reply = json.dumps(refusal(error)).encode()
+            refused = refusal(error)
+            if isinstance(error, (TooMuch, MemoryError)):  # once, and not for each of many prompts
+                answer = lambda _: refused
+            reply = json.dumps(refused).encode()
         sys.stdout.buffer.write(reply + b"\n")
         sys.stdout.buffer.flush()
 
 
-if missing:
-    sys.stdin.readline()
-    print(json.dumps({"missing": f"{sys.executable}: {missing}"}))
-else:
+if __name__ == "__main__":
     main()

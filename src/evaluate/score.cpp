@@ -1,6 +1,7 @@
 #include "evaluate/score.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -52,11 +53,12 @@ class Scorer {
   EvalNumbers figures(const Places& places) const;
   void add_shares(const Places& places, EvalNumbers& out) const;
   EvalNumbers macro(const std::vector<Places>& sets) const;
+  void add_subjects(const std::string& source, const Places& places, EvalRecord& result) const;
   Figure interval_of_mean(const std::vector<double>& values) const;
   std::vector<ProblemRow> rows();
   // The values behind each figure of samples, one per problem that has samples.
   struct Sampled {
-    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority;
+    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority, cover;
   };
   Sampled sampled_values(const Places& places) const;
 
@@ -90,7 +92,10 @@ EvalRecord Scorer::run() {
     sets[set].push_back(i);
   }
   static_cast<EvalNumbers&>(result) = figures(all);
-  for (size_t s = 0; s < sets.size(); ++s) result.by_source.emplace_back(sources[s], figures(sets[s]));
+  for (size_t s = 0; s < sets.size(); ++s) {
+    result.by_source.emplace_back(sources[s], figures(sets[s]));
+    add_subjects(sources[s], sets[s], result);
+  }
   if (sets.size() > 1) result.macro = macro(sets);
   result.rows = rows();
   return result;
@@ -151,6 +156,7 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
     add(out.mean, k, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   }
   add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
+  if (n > 1) add(out.cover, n, [](const Tally& t) { return covers({t.responses, t.correct}, kCoverAt) ? 1.0 : 0.0; });
   for (int64_t k : config_.ks) {
     if (k <= n) add(out.pass, k, [k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); });
   }
@@ -172,6 +178,7 @@ EvalNumbers Scorer::figures(const Places& places) const {
   const Sampled values = sampled_values(places);
   for (const auto& [k, list] : values.mean) out.mean_at.push_back({k, interval_of_mean(list)});
   for (const auto& [k, list] : values.majority) out.majority_at.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.cover) out.cover = interval_of_mean(list);
   for (const auto& [k, list] : values.pass) out.pass_at.push_back({k, interval_of_mean(list)});
   add_shares(places, out);
   return out;
@@ -226,7 +233,26 @@ EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   over_sets(&Sampled::mean, out.mean_at);
   over_sets(&Sampled::pass, out.pass_at);
   over_sets(&Sampled::majority, out.majority_at);
+  std::vector<FigureAt> cover;
+  over_sets(&Sampled::cover, cover);
+  if (!cover.empty()) out.cover = cover[0].share;
   return out;
+}
+
+// Problems without a subject are left to the source's own figures.
+void Scorer::add_subjects(const std::string& source, const Places& places, EvalRecord& result) const {
+  std::map<std::string, Places> subjects;
+  for (size_t i : places) {
+    if (!problems_[i].subject.empty()) subjects[problems_[i].subject].push_back(i);
+  }
+  if (subjects.size() < 2) return;
+  SubjectNumbers& out = result.by_subject[source];
+  std::vector<Places> sets;
+  for (const auto& [subject, mine] : subjects) {
+    out.subjects[subject] = figures(mine);
+    sets.push_back(mine);
+  }
+  out.macro = macro(sets);
 }
 
 std::vector<ProblemRow> Scorer::rows() {

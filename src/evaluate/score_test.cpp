@@ -59,6 +59,8 @@ TEST(evaluate_score, macro_averages_count_each_benchmark_the_same) {
   EXPECT_DOUBLE_EQ(r.macro->mean_at[0].share.value, (0.5 + 1.0 / 8) / 2);
   EXPECT_DOUBLE_EQ(r.macro->pass_at[1].share.value, (1 + 0.25) / 2);
   EXPECT_DOUBLE_EQ(r.macro->majority_at[0].share.value, (1 + 0.0) / 2) << "ties go to the first answer seen";
+  EXPECT_DOUBLE_EQ(r.by_source[1].second.cover.value, 1.0 / 4) << "one of four has half of its samples right";
+  EXPECT_DOUBLE_EQ(r.macro->cover.value, (1 + 0.25) / 2);
   EXPECT_LT(r.macro->greedy.low, r.macro->greedy.value);
   EXPECT_GT(r.macro->greedy.high, r.macro->greedy.value);
 }
@@ -68,6 +70,7 @@ TEST(evaluate_score, one_benchmark_has_no_macro_average) {
   c.config.samples = 1;
   c.add("a", {1, 0});
   EXPECT_FALSE(c.run().macro.has_value());
+  EXPECT_FALSE(c.run().cover.known()) << "of one sample it would be mean@1 again";
 }
 
 TEST(evaluate_score, each_benchmark_has_its_own_grader) {

@@ -34,6 +34,7 @@ void add_lists(OrderedJson& out, const EvalNumbers& n) {
   out["mean@k"] = json_of(n.mean_at);
   out["pass@k"] = json_of(n.pass_at);
   out["maj@k"] = json_of(n.majority_at);
+  if (n.cover.known()) out[kCover] = json_of(n.cover);
 }
 
 void add_samples(OrderedJson& out, const EvalNumbers& n) {
@@ -96,6 +97,7 @@ void read_numbers(const JsonObject& object, EvalNumbers& n) {
   n.mean_at = figures_at_k(object, "mean@k");
   n.pass_at = figures_at_k(object, "pass@k");
   n.majority_at = figures_at_k(object, "maj@k");
+  if (object.has(kCover)) n.cover = figure_of(object.child(kCover));
 }
 
 SampledResponse response_of(const JsonObject& row) {
@@ -192,6 +194,11 @@ std::string to_json(const EvalRecord& record) {
   OrderedJson sources = OrderedJson::object();
   for (const auto& [source, numbers] : record.by_source) sources[source] = part_json(numbers);
   out["by_source"] = std::move(sources);
+  for (const auto& [source, by_subject] : record.by_subject) {
+    OrderedJson subjects = OrderedJson::object();
+    for (const auto& [subject, numbers] : by_subject.subjects) subjects[subject] = part_json(numbers);
+    out["by_subject"][source] = {{"macro", macro_json(by_subject.macro)}, {"subjects", std::move(subjects)}};
+  }
   return json_text(out, 2) + "\n";
 }
 
@@ -271,6 +278,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
 Figure figure_named(const EvalNumbers& n, const std::string& name) {
   auto alone = [](double value) { return Figure{value, kUnknown, kUnknown}; };
   if (name == "greedy") return n.greedy;
+  if (name == kCover) return n.cover;
   for (const auto& [prefix, list] : {std::pair{"mean@", &n.mean_at}, {"pass@", &n.pass_at}, {"maj@", &n.majority_at}}) {
     std::string_view before = prefix;
     if (!name.starts_with(before)) continue;
@@ -292,6 +300,7 @@ std::vector<std::string> shares_of(const EvalNumbers& n) {
   for (const auto& [name, list] : {std::pair{"mean@", &n.mean_at}, {"maj@", &n.majority_at}, {"pass@", &n.pass_at}}) {
     for (const FigureAt& figure : *list) names.push_back(str(name, figure.k));
   }
+  if (n.cover.known()) names.emplace_back(kCover);
   return names;
 }
 

@@ -92,6 +92,8 @@ struct EvalConfig {
 };
 
 constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
+constexpr double kCoverAt = 0.5;
+constexpr const char* kCover = "cover@0.5";
 
 struct FigureAt {
   int64_t k = 0;
@@ -99,7 +101,7 @@ struct FigureAt {
 };
 
 // Over one set of problems. Shares and means of responses are over the samples, or over the greedy responses where
-// there are no samples. Of macro averages there are only `greedy` and the three lists.
+// there are no samples. Of macro averages there are only `greedy`, the three lists and `cover`.
 struct EvalNumbers {
   int64_t problems = 0;
   double entropy = kUnknown;      // mean over tokens, nats
@@ -110,6 +112,13 @@ struct EvalNumbers {
   std::vector<FigureAt> mean_at;  // share of right samples; intervals: bootstrap over problems. Ascending k
   std::vector<FigureAt> pass_at;  // unbiased pass@k
   std::vector<FigureAt> majority_at;
+  Figure cover;  // cover@0.5, of several samples: share of problems with half of them right or more
+};
+
+// One source by the subjects of its problems.
+struct SubjectNumbers {
+  std::map<std::string, EvalNumbers> subjects;
+  EvalNumbers macro;  // each subject counting the same
 };
 
 struct SampledResponse {
@@ -144,6 +153,7 @@ struct EvalRecord : EvalNumbers {
                          // file does not say it
   std::vector<std::pair<std::string, EvalNumbers>> by_source;  // in order of the problems
   std::optional<EvalNumbers> macro;                            // each source counting the same; of several sources
+  std::map<std::string, SubjectNumbers> by_subject;  // of sources whose problems name several subjects; not read back
   std::vector<ProblemRow> rows;
   std::optional<Asked> asked;
   int64_t tokens = 0;  // generated; this and the next three are of the run that made it, not kept
@@ -161,10 +171,11 @@ void write_evaluation(const EvalRecord& record, const std::string& directory, co
 EvalRecord read_evaluation(const std::string& directory, const std::string& name, std::vector<std::string>& missing,
                            std::vector<std::string>& remarks);
 
-// One figure by its name in the tables: "greedy", "mean@16", "pass@8", "maj@16", "entropy", "length", "truncated",
-// "unparseable"; unknown where it is not there.
+// One figure by its name in the tables: "greedy", "mean@16", "pass@8", "maj@16", "cover@0.5", "entropy", "length",
+// "truncated", "unparseable"; unknown where it is not there.
 Figure figure_named(const EvalNumbers& numbers, const std::string& name);
-// The names of its shares: "greedy", then "mean@4" ..., "maj@4" ... and "pass@4" ..., each with ascending k.
+// The names of its shares: "greedy", then "mean@4" ..., "maj@4" ... and "pass@4" ..., each with ascending k,
+// "cover@0.5".
 std::vector<std::string> shares_of(const EvalNumbers& numbers);
 std::string metric_title(const std::string& name);  // "greedy pass@1", "mean@16"
 // Is it a share of problems or responses, printed in percent?

@@ -50,6 +50,7 @@ EvalRecord evaluation() {
   e.mean_at = {{16, {0.4, 0.3, 0.5}}, {64, {0.41, kUnknown, kUnknown}}};
   e.pass_at = {{1, {0.4, 0.3, 0.5}}};
   e.majority_at = {{64, {1, 0.9, 1}}};
+  e.cover = {0.5, 0.25, 0.75};
   EvalNumbers b, a;
   b.problems = 1;
   a.problems = 2;
@@ -95,6 +96,7 @@ TEST_F(round_trip, of_an_evaluation) {
   ASSERT_EQ(again.mean_at.size(), 2u);
   EXPECT_FALSE(again.mean_at[1].share.bounded());
   expect_same(again.majority_at.at(0).share, e.majority_at[0].share);
+  expect_same(again.cover, e.cover);
   EXPECT_EQ(again.by_source.at(0).first, "b") << "in order of the problems, not of the alphabet";
   EXPECT_FALSE(again.of("b")->greedy.known());
   expect_same(again.of("a")->greedy, e.of("a")->greedy);

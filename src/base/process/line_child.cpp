@@ -114,7 +114,9 @@ std::string LineChild::ask(const std::string& lines, size_t count, const std::fu
       doing.say(str("waiting for ", options_.name, ": ", got, " of ", count,
                     " replies, the first without one: ", owed(replies, count, name_of)));
     }
-    if (now_seconds() - last_reply > kPatience && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
+    const bool of_the_user = !options_.seconds_option.empty();
+    if (of_the_user && now_seconds() - last_reply > kPatience && got == 0 && sent == lines.size() &&
+        !std::exchange(warned, true)) {
       warn(str(options_.name, ": it received ", count, " requests and has sent no reply for ", kPatience, " s",
                kWaitsForEnd));
     }

@@ -108,18 +108,24 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     } else if (const toml::array* array = node.as_array()) {
       std::vector<std::string> texts;
       std::vector<int64_t> numbers;
+      std::vector<std::string> reals;  // as text: no option is a list of these, but a study's grid takes any numbers
+      bool fractions = false;
       for (const toml::node& item : *array) {
         if (auto text = item.value_exact<std::string>()) {
           texts.push_back(*text);
         } else if (auto number = item.value_exact<int64_t>()) {
           numbers.push_back(*number);
+          reals.push_back(str(*number));
+        } else if (auto real = item.value_exact<double>()) {
+          fractions = true;
+          reals.push_back(str(*real));
         } else {
-          refuse("a list of anything but texts or whole numbers");
+          refuse("a list of anything but texts or numbers");
         }
       }
-      if (!texts.empty() && !numbers.empty()) refuse("a mixed list");
-      if (!texts.empty()) {
-        settings.push_back({name, texts, place});
+      if (!texts.empty() && !reals.empty()) refuse("a mixed list");
+      if (!texts.empty() || fractions) {
+        settings.push_back({name, fractions ? reals : texts, place});
       } else {
         settings.push_back({name, numbers, place});
       }

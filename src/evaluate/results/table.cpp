@@ -68,10 +68,18 @@ std::string metrics_block(const std::string& source, std::span<const EvalRecord>
 std::string score_block(const std::string& share, std::span<const EvalRecord> results) {
   Table table = table_of(metric_title(share) + " %", results);
   const EvalRecord& first = results.front();
+  // Subjects are for a benchmark on its own (MMLU's usual score); among several sets they would be one more average.
   for (const auto& [name, numbers] : first.by_source) {
     const std::string& source = name;
     add_row(table, heading(source, numbers.problems), results,
             [&](const EvalRecord& r) { return score_cell(r.of(source), share); });
+    const auto subjects = first.by_subject.find(source);
+    if (subjects == first.by_subject.end() || first.by_source.size() > 1) continue;
+    add_row(table, str("  mean of its ", subjects->second.subjects.size(), " subjects"), results,
+            [&](const EvalRecord& r) {
+              const auto found = r.by_subject.find(source);
+              return score_cell(found == r.by_subject.end() ? nullptr : &found->second.macro, share);
+            });
   }
   if (first.macro) {
     add_row(table, "mean of the sets (macro)", results,

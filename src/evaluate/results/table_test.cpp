@@ -9,12 +9,13 @@
 namespace ucas {
 namespace {
 
-// Two sets; of the second the greedy response to the first problem is wrong.
-EvalRecord result_of(const std::string& label, int64_t samples) {
+// Two sets; of the second, with subjects a a b, the greedy response to the first problem is wrong.
+EvalRecord result_of(const std::string& label, int64_t samples, bool one_set = false) {
   std::vector<Problem> problems(5);
   std::vector<Responses> responses(5);
   for (size_t i = 0; i < 5; ++i) {
-    problems[i].source = i < 2 ? "one" : "two";
+    problems[i].source = i < 2 && !one_set ? "one" : "two";
+    problems[i].subject = i < 2 ? "" : i < 4 ? "a" : "b";
     problems[i].gold = {"1"};
     Output output;
     output.text = i == 2 ? "\\boxed{2}" : "\\boxed{1}";
@@ -51,6 +52,17 @@ TEST(suite_table, has_a_row_for_each_set_and_both_averages) {
             "one (2)           2.0     0.0             0.0            0.000\n"
             "two (3)           2.0     33.3            0.0            0.000\n"
             "all problems (5)  2.0     20.0            0.0            0.000\n");
+}
+
+TEST(suite_table, of_one_benchmark_has_the_mean_of_its_subjects) {
+  const EvalRecord results[] = {result_of("m", 0, true)};
+  const std::string table = suite_table(results);
+  EXPECT_TRUE(
+      table.starts_with("greedy pass@1 %           m\n"
+                        "two (5)                   80.0 [28.4, 99.5]\n"
+                        "  mean of its 2 subjects  75.0\n\n"))
+      << table;
+  EXPECT_EQ(results[0].by_subject.at("two").subjects.at("a").problems, 2);
 }
 
 TEST(suite_table, of_samples_has_a_block_for_each_figure_but_pass_at_1) {

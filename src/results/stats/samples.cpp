@@ -34,6 +34,8 @@ double mean_at_n(SampleCount samples) {
   return static_cast<double>(samples.c) / static_cast<double>(samples.n);
 }
 
+bool covers(SampleCount samples, double tau) { return mean_at_n(samples) >= tau; }
+
 std::optional<size_t> majority(std::span<const int32_t> answer_class) {
   struct Votes {
     int64_t count = 0;

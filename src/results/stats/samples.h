@@ -25,6 +25,10 @@ double frontier_of_base(SampleCount base, int64_t k);
 // mean@n = avg@n = the share of right samples; the same as pass@1.
 double mean_at_n(SampleCount samples);
 
+// cover@tau counts the problems with at least a share tau of their samples right (Dragoi et al. 2025,
+// arXiv:2510.08325): what a model solves reliably, where pass@k of many samples counts what it solves once.
+bool covers(SampleCount samples, double tau);
+
 // maj@n: the sample whose answer represents the vote, i.e. the first of the largest answer class; ties go to the class
 // seen first; samples of class -1 (unparseable) do not vote. Nothing if there is no vote: the problem then counts as
 // wrong.

@@ -85,6 +85,13 @@ TEST(samples, a_model_that_is_the_base_has_the_frontier_of_its_control) {
   EXPECT_GT(expected, 0.1);
 }
 
+TEST(cover, counts_a_problem_from_its_threshold_on) {
+  EXPECT_TRUE(covers({16, 8}, 0.5));
+  EXPECT_FALSE(covers({16, 7}, 0.5));
+  EXPECT_TRUE(covers({10, 1}, 0.1));
+  EXPECT_FALSE(covers({10, 9}, 1));
+}
+
 TEST(ranking, agrees_with_scipy) {
   const Json goldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/stats.json", 1 << 20);
   for (const Json& row : goldens.at("calibration")) {
