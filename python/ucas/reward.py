@@ -39,9 +39,10 @@ def load(place):
             raise Unusable(f"{place}: no such file as {module}")
         sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
         spec = importlib.util.spec_from_file_location(os.path.basename(module)[:-3], module)
-        found = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = found
-        spec.loader.exec_module(found)
+        found = sys.modules.get(spec.name)
+        if getattr(found, "__file__", None) != spec.origin:  # a file is run once, whatever is taken from it
+            found = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(found)
     else:
         try:
             found = importlib.import_module(module)

@@ -71,7 +71,7 @@ RefusalTable of_validation(const TrainConfig& c) {
 // Who samples, and what they cannot do.
 RefusalTable of_rollout(const TrainConfig& c) {
   const TrainRolloutConfig& r = c.rollout;
-  const std::string environment = str("rollout.environment = \"", word_of(r.environment.kind), "\" with ");
+  const std::string environment = str("rollout.", r.environment.name(), " with ");
   return {{c.update.mini_batch_size > c.data.train_batch_size,
            str("update.mini_batch_size = ", c.update.mini_batch_size, " is larger than data.train_batch_size = ",
                c.data.train_batch_size, ": lower the one or raise the other")},

@@ -41,12 +41,21 @@ void EnvironmentConfig::fields(Fields& f) {
       "tool_state", tool_state,
       "names between turns of the python environment: kept = a turn sees the names of earlier turns, fresh = none");
   f.field("tool_seconds", tool_seconds, Range{1, 60},
-          "CPU seconds of a turn in the python environment, replayed turns included");
-  f.field("tool_chars", tool_chars, Range{16, 1 << 16},
-          "maximum characters of an output in the python environment; the middle of a longer one is left out");
+          "CPU seconds of a turn in the python environment, replayed turns included; a tool may take 10 times as long");
+  f.field(
+      "tool_chars", tool_chars, Range{16, 1 << 16},
+      "maximum characters of an output in the python environment or of a tool; the middle of a longer one is left out");
+  f.field(
+      "tools", tools,
+      "functions in Python that the model calls, FILE.py:NAME,NAME, or a class that answers (docs/environments.md)");
+}
+
+std::string EnvironmentConfig::name() const {
+  return tools.empty() ? str("environment = \"", word_of(kind), "\"") : str("tools = ", join(tools, ","));
 }
 
 std::string EnvironmentConfig::title() const {
+  if (!tools.empty()) return str("tools ", join(tools, ","), ", ", tool_chars, " characters");
   if (kind != EnvironmentKind::python) return word_of(kind);
   return str(word_of(kind), ", state ", word_of(tool_state), ", ", tool_seconds, " s, ", tool_chars, " characters");
 }

@@ -36,8 +36,10 @@ struct EnvironmentConfig {
   int64_t max_turns = 4;
   ToolState tool_state = ToolState::kept;
   int64_t tool_seconds = 2, tool_chars = 2000;
+  std::vector<std::string> tools;  // of the user's own, in the place of a row
   void fields(Fields& f);
-  bool some() const { return kind != EnvironmentKind::none; }
+  bool some() const { return kind != EnvironmentKind::none || !tools.empty(); }
+  std::string name() const;   // what chose it, for messages: environment = "python"
   std::string title() const;  // "python, state kept, 2 s, 2000 characters": all that decides what it says
 };
 

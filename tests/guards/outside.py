@@ -13,7 +13,8 @@ NAMED = {
     "src/cli/launch.cpp": "ranks, which are this program",
     "src/hf/hub.cpp": "reasoning.py rows: makes problems, before there is a model's text",
     "src/base/process/line_child.cpp": "OUTSIDE, the user's own code: reward.command and reward.python get responses as texts; reasoning.py's scorers "
-                                            "hand them into the sandbox; method.python gets tokens; chat_template.py below",
+                                            "hand them into the sandbox; method.python gets tokens; rollout.tools gets turns, and arguments that they name; chat_template.py below",
+    "src/rollout/environment/tools.cpp": "tools.py describe: loads the user's functions, before there is a model's text",
     "src/train/collect/scorer.cpp": "reward.py check: loads the user's function and binds it to rows of the data, before there is a model's text",
     "src/verify/code/tests.cpp": "tests.py: takes tests apart, sees nothing else and runs nothing",
     "src/verify/sandbox/launcher/keep.cpp": "what python_child.cpp starts",
@@ -25,6 +26,7 @@ NAMED = {
     "python/ucas/chat_template.py": "a checkpoint's template, in jinja2's sandbox: gets conversations, of which a model's turns may be part, as data",
     "python/ucas/reasoning.py": "scores answers inside the sandbox alone: what evaluates them starts with `os.getpid() != 1`",
     "python/ucas/reward.py": "imports the user's function",
+    "python/ucas/tools.py": "loads the user's functions by reward.py's text; evaluates nothing of a call, which JSON reads",
     "python/ucas/training.py": "starts the program",
 }
 

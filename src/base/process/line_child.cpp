@@ -21,9 +21,6 @@ namespace ucas {
 namespace {
 
 constexpr double kPatience = 20;  // seconds without a first reply, after which a warning is logged
-constexpr const char* kWaitsForEnd =
-    "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
-    "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
 
 // The first few ids that no reply has named yet.
 std::string owed(const std::string& replies, size_t count, const std::function<std::string(size_t)>& name_of) {
@@ -118,7 +115,7 @@ std::string LineChild::ask(const std::string& lines, size_t count, const std::fu
     if (of_the_user && now_seconds() - last_reply > kPatience && got == 0 && sent == lines.size() &&
         !std::exchange(warned, true)) {
       warn(str(options_.name, ": it received ", count, " requests and has sent no reply for ", kPatience, " s",
-               kWaitsForEnd));
+               options_.advice));
     }
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
@@ -145,7 +142,7 @@ std::string LineChild::ask(const std::string& lines, size_t count, const std::fu
     if (options_.seconds > 0 && now_seconds() - last_reply > options_.seconds) {
       const bool waits = got == 0 && sent == lines.size();
       fail(str("no reply for more than ", options_.seconds_option, " = ", options_.seconds, " s after ", got, " of ",
-               count, " replies", waits ? kWaitsForEnd : ""));
+               count, " replies", waits ? options_.advice : ""));
     }
   }
   rest_ = replies.substr(end);

@@ -129,7 +129,7 @@ struct OfRuns {
 OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   static const std::set<std::string> kOfSuites = {"template",     "few_shot",    "shots",     "stop",
                                                   "dtype",        "environment", "max_turns", "tool_state",
-                                                  "tool_seconds", "tool_chars"};
+                                                  "tool_seconds", "tool_chars",  "tools"};
   OfRuns out;
   std::set<std::string> made;  // settings of each run, as text
   for (EvaluatedModel& model : models) {
@@ -222,7 +222,7 @@ struct EvaluateWords {
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "responses", "stop"});
+  PolicyLine line = read_policy_line(words, {"data", "responses", "stop", "tools"});
   EvaluateWords asked;
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
@@ -254,8 +254,7 @@ void check_environment(const EvaluateWords& asked) {
   const EvaluationPlan& plan = asked.plan;
   if (!plan.environment.some()) return;
   const auto refuse = [&](const std::string& with, const std::string& instead) {
-    throw Error(ErrorKind::config,
-                str("environment = \"", word_of(plan.environment.kind), "\" with ", with, ": ", instead));
+    throw Error(ErrorKind::config, str(plan.environment.name(), " with ", with, ": ", instead));
   };
   for (const EvaluatedModel& model : asked.models) {
     if (model.is_responses) {

@@ -32,7 +32,7 @@ OrderedJson request_of(const OrderedJson& own, const std::vector<Turn>& turns, b
   }
   request["messages"] = std::move(messages);
   request["add_generation_prompt"] = true;
-  request["tools"] = nullptr;
+  request.emplace("tools", nullptr);
   request["documents"] = nullptr;
   return request;
 }

@@ -183,7 +183,8 @@ OrderedJson settings_of(const Template& prompt_template, const std::string& wher
       throw Error(ErrorKind::config, str(where, ": set: expected \"NAME = VALUE\", got \"", printable(setting), "\""));
     }
     try {
-      out[name] = OrderedJson(parse_json(trim(setting.substr(sign + 1)), where));
+      parse_json(trim(setting.substr(sign + 1)), where);
+      out[name] = parse_ordered_json(trim(setting.substr(sign + 1)));
     } catch (const Error&) {
       throw Error(ErrorKind::config,
                   str(where, ": set: \"", printable(setting), "\": expected JSON after the sign, such as true, ",

@@ -112,6 +112,7 @@ Template PreparedProblems::decide(PromptSettings& prompting, const Benchmark& be
     prompting.prompt_template = choice.prompt_template =
         choose_template(prompting.prompt_template, checkpoint, "qwen_math");
     prompt_template = load_template(prompting.prompt_template, checkpoint, plan_.examples);
+    show_tools(plan_.environment, prompt_template);
   }
   if (choice.asked_extract == ExtractOption::automatic && !given) choice.boxed = asks_for_box(prompt_template, subset);
   choice.extract = choose_extract(prompting.extract, prompt_template, subset, benchmark.grader);

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "data/prompts/templates.h"
 #include "rollout/policy.h"
 #include "text/stop_texts.h"
 #include "verify/text/arithmetic.h"
@@ -13,7 +15,10 @@ namespace ucas {
 
 namespace {
 
+constexpr std::string_view kTurn = "UCAS-TURN";
+
 EnvironmentRow row_of(const EnvironmentSetup& setup) {
+  if (!setup.config.tools.empty()) return row_of_tools(setup);
 #define UCAS_ENVIRONMENT_ROW(kind, name) \
   case EnvironmentKind::kind:            \
     return row_of_##kind(setup);
@@ -37,9 +42,9 @@ class EnvironmentRollouter final : public Rollouter {
         max_turns_(setup.config.max_turns) {
     const std::string problem = why_not_said();
     if (problem.empty()) return;
-    throw Error(ErrorKind::config, str("environment = \"", word_of(setup.config.kind), "\": the tokenizer of ",
-                                       printable(tokenizer.directory()), " cannot encode what it says: ", problem,
-                                       "; take a model with a byte-level tokenizer"));
+    throw Error(ErrorKind::config,
+                str(setup.config.name(), ": the tokenizer of ", printable(tokenizer.directory()),
+                    " cannot encode what it says: ", problem, "; take a model with a byte-level tokenizer"));
   }
 
   std::vector<Episode> run(const RolloutRequest& request) override {
@@ -88,6 +93,9 @@ class EnvironmentRollouter final : public Rollouter {
     if (!message) return {.kind = Kind::done};
     if (message->text.empty()) return {};
     if (++session.turns == max_turns_) return {.kind = Kind::cut};
+    // The template ends a turn, which the model has ended by itself.
+    const std::string last = tokenizer_.token_text(turn.back());
+    if (episode.finished && message->text.starts_with(last)) *message = message->from(last.size());
     return {.kind = Kind::insert, .token = encoded(*message), .text = std::move(message->text)};
   }
 
@@ -133,6 +141,27 @@ class Calculator final : public Environment {
 std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentConfig& config,
                                             const code::CodeOptions& code, const Tokenizer& tokenizer) {
   return std::make_unique<EnvironmentRollouter>(own, EnvironmentSetup{config, code, &tokenizer}, tokenizer);
+}
+
+UserTurns::UserTurns(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {
+  if (tokenizer == nullptr || !has_chat_template(tokenizer->directory())) return;
+  try {
+    chat_ = std::make_shared<const Template>(load_template("chat", tokenizer->directory()));
+    (*this)("0");
+  } catch (const Error& error) {
+    chat_.reset();
+    warn(str("tool calls are answered without the chat template: ", error.what()));
+  }
+}
+
+MarkedText UserTurns::operator()(const std::string& said) const {
+  if (!chat_) return {str("\n", said, "\n"), MarkedText::kData};
+  Problem problem;
+  problem.earlier = {{"user", "?"}, {"assistant", std::string(kTurn)}};
+  const MarkedText all = render_chat(*chat_, problem, said, *tokenizer_);
+  const size_t at = all.text.rfind(kTurn);
+  if (at == std::string::npos) throw Error(ErrorKind::config, "the chat template leaves out a turn");
+  return all.from(at + kTurn.size());
 }
 
 EnvironmentRow row_of_calculator(const EnvironmentSetup& /*setup*/) {

@@ -41,6 +41,26 @@ struct EnvironmentRow {
   std::function<std::unique_ptr<Environment>()> make;
 };
 
+struct Template;  // data/prompts/templates.h
+
+// Puts what is said to a model in a turn of the user, by the checkpoint's chat template; on lines of its own where
+// there is none.
+class UserTurns {
+ public:
+  explicit UserTurns(const Tokenizer* tokenizer);  // nullptr: none is there
+  MarkedText operator()(const std::string& said) const;
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::shared_ptr<const Template> chat_;
+};
+
+// The user's tools (tools.cpp), which are no row: rollout.tools names them.
+EnvironmentRow row_of_tools(const EnvironmentSetup& setup);
+// Loads them, in a Python that ends, and lets a chat template see what they are: `tools`, as in transformers. Nothing
+// without rollout.tools. Error(ErrorKind::python) for what cannot be loaded.
+void show_tools(const EnvironmentConfig& config, Template& prompt_template);
+
 #define UCAS_DECLARE_ENVIRONMENT(kind, name) EnvironmentRow row_of_##kind(const EnvironmentSetup& setup);
 UCAS_ENVIRONMENTS(UCAS_DECLARE_ENVIRONMENT)
 #undef UCAS_DECLARE_ENVIRONMENT

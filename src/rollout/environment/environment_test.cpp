@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
+#include "data/prompts/templates.h"
 #include "support/temporary_directory.h"
 #include "text/tokenizer/added_tokens.h"
 
@@ -226,6 +227,162 @@ TEST(python_tool, answers_a_call_by_the_chat_template) {
   const size_t data = message->text.find("'<|im_end|>'");
   EXPECT_EQ(message->origin[0], MarkedText::kTemplate);
   EXPECT_EQ(message->origin[data + 1], MarkedText::kData);
+}
+
+// The user's functions, in a file; what a call is answered, without the tags around it.
+class OwnTools : public ::testing::Test {
+ protected:
+  OwnTools() {
+    write_file(file_, R"(import os
+def add(a: int, b: int = 1) -> int:
+    """Adds.
+
+    Args:
+        a: a number,
+            any
+    """
+    print("no reply")
+    return a + b
+def fail(text: str):
+    "Fails."
+    raise KeyError(text + "\n" + "x" * 300)
+def odd():
+    "Odd texts."
+    return "\ud800<|im_end|>\u00e9"
+def bare(a):
+    "No type."
+def end():
+    "Ends."
+    os._exit(3)
+class Game:
+    turn_ends = ["</move>"]
+    chat = False
+    def reset(self, problem):
+        self.problem, self.turns = problem, 0
+    def step(self, text):
+        self.turns += 1
+        return {"done": None, "on": "", "wrong": 5}.get(text, f"{self.turns} {self.problem['problem']} {self.problem['answer'][0]} {text}")
+)");
+  }
+  EnvironmentRow row(std::vector<std::string> tools, const Tokenizer* tokenizer = nullptr) {
+    config_ = {.tool_chars = 100, .tools = std::move(tools)};
+    config_.tools.front() = str(file_, ":", config_.tools.front());
+    return row_of_tools({config_, {}, tokenizer});
+  }
+  static std::string said_to(Environment& episode, const std::string& call) {
+    const auto message = episode.step(str("So <tool_call>", call, "</tool_call>"));
+    const std::string text = message ? message->text : "done", head = "\n<tool_response>\n",
+                      tail = "\n</tool_response>\n";
+    if (!text.starts_with(head) || !text.ends_with(tail)) return "no answer: " + text;
+    return text.substr(head.size(), text.size() - head.size() - tail.size());
+  }
+  Template shown(const std::string& chat) {
+    Template form;
+    form.name = "own";
+    form.text = chat;
+    form.chat = true;
+    show_tools(config_, form);
+    return form;
+  }
+  std::string refusal(const std::function<void()>& work, int code) {
+    try {
+      work();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), code);
+      EXPECT_EQ(error.word(), "python");
+      return error.what();
+    }
+    return "nothing";
+  }
+
+  const testing::TemporaryDirectory folder_;
+  const std::string file_ = folder_.path() + "/own.py";
+  EnvironmentConfig config_;
+};
+
+TEST_F(OwnTools, answer_calls_and_say_what_is_wrong_with_them) {
+  const EnvironmentRow tools = row({"add", "fail", "odd"});
+  EXPECT_EQ(tools.turn_ends, std::vector<std::string>{"</tool_call>"});
+  const auto episode = tools.make();
+  episode->reset({});
+  for (const auto& [call, said] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"name": "add", "arguments": {"a": 2, "b": 3}})", "5"},
+           {R"(no <tool_call> {"arguments": {"a": 2}, "name": "add"} )", "3"},
+           {R"({"name": "odd", "arguments": {}})", "?<|im_end|>\xc3\xa9"},
+           {R"({"name": "sub", "arguments": {}})", "error: no tool 'sub'; there are add, fail, odd"},
+           {R"({"name": ["add"], "arguments": {}})", "error: TypeError: unhashable type: 'list'"},
+           {R"({"name": "add", "arguments": {}})",
+            "error: TypeError: add() missing 1 required positional argument: 'a'"},
+           {R"({"name": "add", "arguments": {"a": "2"}})",
+            R"(error: TypeError: can only concatenate str (not "int") to str)"},
+           {R"({"name": "add"})", R"(error: expected {"name": "..", "arguments": {..}})"},
+           {"[2]", R"(error: expected {"name": "..", "arguments": {..}})"},
+           {"{", "error: JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"},
+           {R"({"name": "fail", "arguments": {"text": "k"}})",
+            str("error: KeyError: 'k\\n", std::string(29, 'x'), "\n[222 characters left out]\n", std::string(49, 'x'),
+                "'")}}) {
+    EXPECT_EQ(said_to(*episode, call), said) << call;
+  }
+  EXPECT_FALSE(episode->step("It is 5.")) << "a turn without a call is the last";
+}
+
+TEST_F(OwnTools, are_shown_to_a_chat_template_and_answer_by_it) {
+  write_word_level_tokenizer(folder_.path(), std::vector<std::string>{"a"}, "<|im_end|>", "<pad>");
+  const Tokenizer tokenizer = Tokenizer::load(folder_.path());
+  write_file(folder_.path() + "/chat_template.jinja",
+             "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
+  const EnvironmentRow tools = row({"add", "odd"}, &tokenizer);
+  const auto episode = tools.make();
+  episode->reset({});
+  const auto message = episode->step("<tool_call>{\"name\": \"odd\", \"arguments\": {}}</tool_call>");
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->text,
+            "<|im_end|>\n<|im_start|>user\n<tool_response>\n?<|im_end|>\xc3\xa9\n</tool_response><|im_end|>\n");
+  EXPECT_EQ(message->origin[message->text.find("?") + 1], MarkedText::kData);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(shown("{{ tools }}").set,
+            std::vector<std::string>{
+                R"(tools = [{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": )"
+                R"({"type": "object", "properties": {"a": {"type": "integer", "description": "a number, any"}, )"
+                R"("b": {"type": "integer"}}, "required": ["a"]}, "return": {"type": "integer"}}}, )"
+                R"({"type": "function", "function": {"name": "odd", "description": "Odd texts.", "parameters": )"
+                R"({"type": "object", "properties": {}}}}])"});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  shown("add(a, b)");
+  const std::string warned = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(warned.find("the template own does not name odd"), std::string::npos) << warned;
+  EXPECT_EQ(warned.find("name add"), std::string::npos) << warned;
+}
+
+TEST_F(OwnTools, may_be_a_class_that_answers_turns) {
+  const EnvironmentRow game = row({"Game"});
+  EXPECT_EQ(game.turn_ends, std::vector<std::string>{"</move>"});
+  const auto one = game.make(), other = game.make();
+  one->reset({.text = "up?", .gold = {"5"}});
+  other->reset({.text = "down?", .gold = {"6"}});
+  EXPECT_EQ(one->step("a")->text, "1 up? 5 a");
+  EXPECT_EQ(other->step("b")->text, "1 down? 6 b");
+  EXPECT_EQ(one->step("on")->text, "") << "the turn goes on";
+  EXPECT_EQ(one->step("c")->text, "3 up? 5 c");
+  EXPECT_FALSE(one->step("done"));
+  one->reset({.text = "up?", .gold = {"5"}});
+  EXPECT_EQ(one->step("a")->text, "1 up? 5 a");
+  EXPECT_NE(refusal([&] { one->step("wrong"); }, kIoFailure).find("ended with exit code 1 after 0 of 1 replies"),
+            std::string::npos);
+}
+
+TEST_F(OwnTools, that_cannot_be_loaded_or_end_are_refused) {
+  EXPECT_NE(refusal([&] { row({"bare"}); }, kBadInput).find("bare: expected a docstring and a type hint"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { row({"add", "none"}); }, kBadInput).find("has no function none; it has add, fail"),
+            std::string::npos);
+  const EnvironmentRow tools = row({"end"});
+  const auto episode = tools.make();
+  episode->reset({});
+  EXPECT_NE(refusal([&] { said_to(*episode, R"({"name": "end", "arguments": {}})"); }, kIoFailure)
+                .find(":end: ended with exit code 3 after 0 of 1 replies; the episode is not answered"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -9,24 +9,21 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/terminal/log.h"
 #include "base/text/json.h"
-#include "data/prompts/templates.h"
 #include "rollout/environment/environment.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr std::string_view kFence = "```", kCall = "<tool_call>", kCallEnd = "</tool_call>", kTurn = "UCAS-TURN";
+constexpr std::string_view kFence = "```", kCall = "<tool_call>", kCallEnd = "</tool_call>";
 constexpr int64_t kWall = 10;  // seconds of the clock for one of CPU time: for what waits, not for what is slow
 
 // What all episodes share.
 struct Tool {
   code::Sandbox sandbox;
   EnvironmentConfig config;
-  const Tokenizer* tokenizer;
-  std::optional<Template> chat;
+  UserTurns turn;
 };
 
 // The code of the first block of Python that is closed.
@@ -55,16 +52,6 @@ std::optional<std::string> code_of_call(std::string_view text) {
   }
 }
 
-// A turn of a user after one of the model.
-MarkedText next_turn(const Template& chat, const std::string& message, const Tokenizer& tokenizer) {
-  Problem problem;
-  problem.earlier = {{"user", "?"}, {"assistant", std::string(kTurn)}};
-  const MarkedText all = render_chat(chat, problem, message, tokenizer);
-  const size_t at = all.text.rfind(kTurn);
-  if (at == std::string::npos) throw Error(ErrorKind::config, "the chat template leaves out a turn");
-  return all.from(at + kTurn.size());
-}
-
 class Python final : public Environment {
  public:
   explicit Python(std::shared_ptr<const Tool> tool) : tool_(std::move(tool)) {}
@@ -73,12 +60,10 @@ class Python final : public Environment {
   std::optional<MarkedText> step(std::string_view text) override {
     if (const size_t end = text.find(kCallEnd); end != std::string_view::npos) {
       const auto code = code_of_call(text.substr(0, end));
-      const std::string said =
+      return tool_->turn(
           str("<tool_response>\n",
               code ? output_of(*code) : R"(error: expected {"name": "python", "arguments": {"code": "..."}})",
-              "\n</tool_response>");
-      return tool_->chat ? next_turn(*tool_->chat, said, *tool_->tokenizer)
-                         : MarkedText(str("\n", said, "\n"), MarkedText::kData);
+              "\n</tool_response>"));
     }
     const auto block = closed_block(text);
     if (!block) return MarkedText();
@@ -115,16 +100,7 @@ EnvironmentRow row_of_python(const EnvironmentSetup& setup) {
   code::CodeOptions options = setup.code;
   options.cpu_seconds = setup.config.tool_seconds;
   options.wall_seconds = kWall * setup.config.tool_seconds;
-  const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, setup.tokenizer, std::nullopt});
-  if (setup.tokenizer != nullptr && has_chat_template(setup.tokenizer->directory())) {
-    try {
-      tool->chat = load_template("chat", setup.tokenizer->directory());
-      next_turn(*tool->chat, "0", *setup.tokenizer);
-    } catch (const Error& error) {
-      tool->chat.reset();
-      warn(str("tool calls are answered without the chat template: ", error.what()));
-    }
-  }
+  const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, UserTurns(setup.tokenizer)});
   std::string says = "\n";
   for (char c = ' '; c <= '~'; ++c) says += c;
   return {.turn_ends = {std::string(kFence), std::string(kCallEnd)}, .says = says, .make = [tool] {

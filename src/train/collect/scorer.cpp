@@ -15,6 +15,9 @@ namespace ucas {
 
 namespace {
 
+constexpr const char* kWaitsForEnd =
+    "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
+    "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
 constexpr int64_t kScorersOwn = 1024;  // MiB of address space for the packages that scorers import
 
 // The program that scores responses, with its arguments.
@@ -69,11 +72,13 @@ void check_outside(const TrainConfig& config) {
 
 std::unique_ptr<LineChild> start_scorer(const TrainConfig& config) {
   if (!config.reward.from_outside()) return nullptr;
-  return std::make_unique<LineChild>(scorer_words(config), LineChildOptions{.name = config.reward.scorer(),
-                                                                            .seconds = config.reward.command_seconds,
-                                                                            .seconds_option = "reward.command_seconds",
-                                                                            .kind = ErrorKind::reward,
-                                                                            .consequence = after_failure("rewards")});
+  return std::make_unique<LineChild>(scorer_words(config),
+                                     LineChildOptions{.name = config.reward.scorer(),
+                                                      .seconds = config.reward.command_seconds,
+                                                      .seconds_option = "reward.command_seconds",
+                                                      .kind = ErrorKind::reward,
+                                                      .advice = config.reward.command.empty() ? "" : kWaitsForEnd,
+                                                      .consequence = after_failure("rewards")});
 }
 
 }  // namespace ucas

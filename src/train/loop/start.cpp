@@ -18,6 +18,7 @@
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
 #include "records/run/run_directory.h"
+#include "rollout/environment/environment.h"
 #include "rollout/rollouter.h"
 #include "sharding/agreement.h"
 #include "train/collect/scorer.h"
@@ -34,8 +35,8 @@ namespace {
 void check_before_loading(const TrainConfig& config, const Ranks& ranks) {
   if (ranks.leads()) check_outside(config);
   if (ranks.alone() || !config.rollout.environment.some()) return;
-  throw Error(ErrorKind::config, str("rollout.environment = \"", word_of(config.rollout.environment.kind), "\" with ",
-                                     ranks.size(), " ranks: episodes are not shared out; start one process"));
+  throw Error(ErrorKind::config, str("rollout.", config.rollout.environment.name(), " with ", ranks.size(),
+                                     " ranks: episodes are not shared out; start one process"));
 }
 
 void check_longest(const TrainConfig& config, const ModelConfig& model) {
@@ -81,7 +82,8 @@ Training load(TrainConfig config, const RunPlan& plan, const std::string& weight
   use_threads(config.threads);
   const std::string asked_template = config.data.prompt_template;
   config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
-  const Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
+  Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
+  show_tools(config.rollout.environment, form);
   Policy policy = open_policy(weights, plan.device, config.model_options(), tokenizer_from,
                               own_masters(ranks->rank(), ranks->size()));
   Training t{.config = std::move(config), .ranks = std::move(ranks), .policy = std::move(policy), .plan = plan};
