@@ -1,5 +1,4 @@
-// The figure of a decision: what its row is above the reference and above each placebo, as a forest plot with the seeds
-// as dots. The interval is that of the look that was reached, so before the first there is none.
+// A forest plot of what a decision's row is above the reference and each placebo, with the seeds as dots.
 #include <cmath>
 
 #include "base/str.h"
@@ -29,10 +28,8 @@ StudyFigure decision_figure(const StudyTable& table) {
   StudyFigure figure{.name = "decision", .title = "Decision", .note = table.decision, .svg = "", .csv = ""};
   if (table.options.decide.row.empty()) return figure;
   const StudyRow& row = table.rows[table.row_called(table.options.decide.row)];
-  BarChart chart;
-  chart.points = true;
-  chart.title = str(row.title, ": differences");
-  chart.x.title = str("percentage points; right of 0 ", row.title, " is better");
+  const std::string axis = str("percentage points; right of 0 ", row.title, " is better");
+  BarChart chart{.title = str(row.title, ": differences"), .x = {.title = axis}, .points = true};
   Table numbers{{"outcome", "against", "difference", "low", "high", "runs"}};
   const auto add = [&](const std::string& other, const std::vector<Contrast>& contrasts, size_t color) {
     const size_t at = table.row_called(other);
@@ -48,7 +45,7 @@ StudyFigure decision_figure(const StudyTable& table) {
               kUnknown,
               kUnknown,
               by_seed(row, table.rows[at], static_cast<size_t>(column))};
-      if (table.look > 0 && change.bounded()) bar.low = 100 * change.low, bar.high = 100 * change.high;
+      if (change.bounded()) bar.low = 100 * change.low, bar.high = 100 * change.high;
       bar.hollow = !contrasts[c].significant;
       numbers.add({table.compare[c].text(), table.rows[at].title, Cell::value(change.value, true),
                    Cell::value(bar.low / 100, true), Cell::value(bar.high / 100, true),

@@ -132,10 +132,10 @@ TEST(decision, is_no_help_by_so_much_where_all_outcomes_exclude_it_and_else_unde
   EXPECT_TRUE(decided(change(0, kUnknown, kUnknown, false), change(0, -0.01, 0.01, false)).starts_with("undecided"));
 }
 
-// A seed is a dot; before the first look there is no interval.
+// A seed is a dot.
 TEST(decision, figure_has_a_row_for_each_other_row_and_a_dot_for_each_pair_of_seeds) {
   StudyTable table;
-  table.options.decide = {.row = "ucas", .helps_from = 0.01, .effect = 0.01, .looks = {8}};
+  table.options.decide = {.row = "ucas", .helps_from = 0.01, .effect = 0.01};
   table.reference = "DAPO";
   table.columns = table.compare = {parse_quantity("mean@16")};
   const auto row = [](const std::string& name, const std::string& title, std::vector<double> values) {
@@ -146,13 +146,9 @@ TEST(decision, figure_has_a_row_for_each_other_row_and_a_dot_for_each_pair_of_se
   };
   table.rows = {row("dapo", "DAPO", {0.50, 0.52, 0.54}), row("ucas", "UCAS", {0.51, 0.50}), row("null", "Null", {0.4})};
   table.rows[1].against = {change(-0.005, -0.02, 0.01, false)};
-  table.placebos = {{"Null", {change(0.11, 0.1, 0.12, true)}}};
+  table.placebos = {{"Null", {change(0.11, kUnknown, kUnknown, false)}}};
   EXPECT_EQ(decision_figure(table).csv,
-            "outcome,against,difference,low,high,runs\nmean@16,DAPO,-0.005,,,2\nmean@16,Null,0.11,,,1\n");
-  table.look = 8;
-  EXPECT_EQ(
-      decision_figure(table).csv,
-      "outcome,against,difference,low,high,runs\nmean@16,DAPO,-0.005,-0.02,0.01,2\nmean@16,Null,0.11,0.1,0.12,1\n");
+            "outcome,against,difference,low,high,runs\nmean@16,DAPO,-0.005,-0.02,0.01,2\nmean@16,Null,0.11,,,1\n");
   EXPECT_NE(decision_figure(table).svg.find("right of 0 UCAS is better"), std::string::npos);
   table.options.decide = {};
   EXPECT_EQ(decision_figure(table).svg, "");

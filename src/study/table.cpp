@@ -190,6 +190,7 @@ void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, si
     std::vector<Contrast> all;
     for (const Quantity& column : table.compare) {
       all.push_back(contrast(answers[from], answers[to], column, table.options.statistics));
+      if (!table.tested()) all.back() = {.change = {all.back().change.value, kUnknown, kUnknown}};
     }
     return all;
   };

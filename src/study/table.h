@@ -65,6 +65,7 @@ struct StudyTable {
   int64_t look = 0, complete_seeds = 0;    // of the decision: seeds that count; those that all its rows have
   // Of Holm's correction: the compared columns of the decision's row, of the other trained rows, of untrained ones.
   int64_t decided = 0, trained = 0, untrained = 0;
+  bool tested() const { return options.decide.looks.empty() || look > 0; }  // a decision tests nothing before a look
   // By its name or title; how many rows there are if none is called so.
   size_t row_called(const std::string& name) const;
   // What a deviation is over: "4 seeds", "3 bases", "4 bases and seeds"; "" if every row has one run.

@@ -122,6 +122,7 @@ std::string comparison_table(const StudyTable& table) {
                   : "Runs paired by base and seed, problems by source and id. Interval and p are of runs and problems "
                     "together: t over\nthe runs, and over the problems what these differ by beyond single answers.\n\n",
           out.markdown());
+  if (!table.tested()) return str(text, "\nNothing is tested before ", table.options.decide.looks[0], " seeds.\n");
   return text + (significant.empty() ? "\nNo difference between trained rows is significant.\n"
                                      : "\nSignificant differences between trained rows:\n\n" + significant);
 }

@@ -205,7 +205,13 @@ TEST(study_table, a_decision_with_looks_takes_the_seeds_of_the_last_look_that_is
   EXPECT_NE(table_markdown(table).find("| 99.5 % interval |"), std::string::npos);
   EXPECT_NE(table.decision.find(" at 2 of 4 seeds: mean@8 +"), std::string::npos) << table.decision;
   options.decide.looks = {8, 16};
-  EXPECT_EQ(study_table(runs, options).decision, "undecided: 3 of 8 seeds for the first look");
+  const StudyTable early = study_table(runs, options);
+  EXPECT_EQ(early.decision, "undecided: 3 of 8 seeds for the first look");
+  EXPECT_TRUE(early.rows[1].against[0].known());
+  EXPECT_FALSE(early.rows[1].against[0].change.bounded());
+  EXPECT_TRUE(std::isnan(early.rows[1].against[0].p));
+  EXPECT_NE(table_markdown(early).find("| not tested |"), std::string::npos);
+  EXPECT_NE(table_markdown(early).find("Nothing is tested before 8 seeds."), std::string::npos);
 }
 
 TEST(study_table, a_column_of_each_source_is_one_for_each) {

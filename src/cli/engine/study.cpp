@@ -22,7 +22,7 @@ int run_study(const Words& words) {
   if (!from.empty()) {
     const StudyTable table = study_table(runs_below(from, study), table_options(study, words));
     out(table_markdown(table));
-    const bool keep = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "out"; });
+    const bool keep = std::ranges::find(line.settings, "out", &Setting::key) != line.settings.end();
     const StudyFigure figure = decision_figure(table);
     for (const std::string& path : keep && !figure.svg.empty() ? write_figures({figure}, study.config.out) : Words{})
       log(str("wrote ", path));
