@@ -20,7 +20,7 @@ def rows(file):
 def checkpoint(name):
     subprocess.run([sys.executable, os.path.join(HERE, "..", "support", "make_checkpoint.py"), path(name), "--words",
                     ",".join(CHARACTERS), "--hidden", "64", "--layers", "2", "--heads", "4", "--kv-heads", "2",
-                    "--intermediate", "128", "--positions", "512"], check=True)
+                    "--intermediate", "128", "--positions", "1024"], check=True)
     with open(path(name, "chat_template.jinja"), "w") as file:
         file.write(CHAT)
 
