@@ -28,7 +28,8 @@ StudyFigure decision_figure(const StudyTable& table) {
   StudyFigure figure{.name = "decision", .title = "Decision", .note = table.decision, .svg = "", .csv = ""};
   if (table.options.decide.row.empty()) return figure;
   const StudyRow& row = table.rows[table.row_called(table.options.decide.row)];
-  const std::string axis = str("percentage points; right of 0 ", row.title, " is better");
+  const auto name_of = [](const StudyRow& r) { return r.name.empty() ? r.title : r.name; };
+  const std::string axis = str("percentage points; right of 0 ", name_of(row), " is better");
   BarChart chart{.title = str(row.title, ": differences"), .x = {.title = axis}, .points = true};
   Table numbers{{"outcome", "against", "difference", "low", "high", "runs"}};
   const auto add = [&](const std::string& other, const std::vector<Contrast>& contrasts, size_t color) {
@@ -37,19 +38,17 @@ StudyFigure decision_figure(const StudyTable& table) {
       const Figure& change = contrasts[c].change;
       const auto column = std::ranges::find(table.columns, table.compare[c]) - table.columns.begin();
       if (!table.compare[c].is_share() || !contrasts[c].known() || column == std::ssize(table.columns)) continue;
-      Bar bar{str(table.compare[c].text(), ", less ", table.rows[at].title),
+      Bar bar{str(table.compare[c].text(), ", less ", name_of(table.rows[at])),
               change_text(change.value, true),
               "",
               color,
               100 * change.value,
-              kUnknown,
-              kUnknown,
-              by_seed(row, table.rows[at], static_cast<size_t>(column))};
-      if (change.bounded()) bar.low = 100 * change.low, bar.high = 100 * change.high;
-      bar.hollow = !contrasts[c].significant;
+              100 * change.low,
+              100 * change.high,
+              by_seed(row, table.rows[at], static_cast<size_t>(column)),
+              !contrasts[c].significant};
       numbers.add({table.compare[c].text(), table.rows[at].title, Cell::value(change.value, true),
-                   Cell::value(bar.low / 100, true), Cell::value(bar.high / 100, true),
-                   Cell::count(std::ssize(bar.each))});
+                   Cell::value(change.low, true), Cell::value(change.high, true), Cell::count(std::ssize(bar.each))});
       chart.bars.push_back(std::move(bar));
     }
   };

@@ -149,7 +149,7 @@ TEST(decision, figure_has_a_row_for_each_other_row_and_a_dot_for_each_pair_of_se
   table.placebos = {{"Null", {change(0.11, kUnknown, kUnknown, false)}}};
   EXPECT_EQ(decision_figure(table).csv,
             "outcome,against,difference,low,high,runs\nmean@16,DAPO,-0.005,-0.02,0.01,2\nmean@16,Null,0.11,,,1\n");
-  EXPECT_NE(decision_figure(table).svg.find("right of 0 UCAS is better"), std::string::npos);
+  EXPECT_NE(decision_figure(table).svg.find("right of 0 ucas is better"), std::string::npos);
   table.options.decide = {};
   EXPECT_EQ(decision_figure(table).svg, "");
 }
