@@ -38,7 +38,8 @@ StudyFigure decision_figure(const StudyTable& table) {
       const Figure& change = contrasts[c].change;
       const auto column = std::ranges::find(table.columns, table.compare[c]) - table.columns.begin();
       if (!table.compare[c].is_share() || !contrasts[c].known() || column == std::ssize(table.columns)) continue;
-      Bar bar{str(table.compare[c].text(), ", less ", name_of(table.rows[at])),
+      const std::string outcome = table.compare[c].text();
+      Bar bar{str(outcome.substr(0, outcome.find(':')), ", less ", name_of(table.rows[at])),
               change_text(change.value, true),
               "",
               color,
@@ -47,16 +48,14 @@ StudyFigure decision_figure(const StudyTable& table) {
               100 * change.high,
               by_seed(row, table.rows[at], static_cast<size_t>(column)),
               !contrasts[c].significant};
-      numbers.add({table.compare[c].text(), table.rows[at].title, Cell::value(change.value, true),
-                   Cell::value(change.low, true), Cell::value(change.high, true), Cell::count(std::ssize(bar.each))});
+      numbers.add({outcome, table.rows[at].title, Cell::value(change.value, true), Cell::value(change.low, true),
+                   Cell::value(change.high, true), Cell::count(std::ssize(bar.each))});
       chart.bars.push_back(std::move(bar));
     }
   };
   add(table.reference, row.against, 1);
   for (const PlaceboContrasts& placebo : table.placebos) add(placebo.title, placebo.below, 2);
-  if (chart.bars.empty()) return figure;
-  figure.svg = svg_of(chart);
-  figure.csv = numbers.csv();
+  if (!chart.bars.empty()) figure.svg = svg_of(chart), figure.csv = numbers.csv();
   return figure;
 }
 
