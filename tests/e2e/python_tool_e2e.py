@@ -3,11 +3,10 @@ that is killed and resumed, and for a replay; an evaluation takes the tool from 
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 
-from support import HERE, check, clean, end, path, rows, same_bytes, stopped_at, ucas
+from support import HERE, check, clean, path, resumes_and_replays, rows, ucas
 
 STEPS = 3
 WORDS = ["```", "python", "output", "\\boxed{", "\n", *map(chr, range(32, 127))]
@@ -68,16 +67,7 @@ for step in range(1, STEPS + 1):
             right += 1
 check(right > 10, f"{right} of {outputs} outputs were computed again")
 
-process = stopped_at(words("killed"), "step:2")
-end(process, signal.SIGKILL)
-ucas("train", "--resume", path("killed"))
-for step in range(1, STEPS + 1):
-    files = [os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")]
-    files += [os.path.join(folder, f"step-{step:07d}.jsonl") for folder in ("rollouts", "signals")]
-    check(all(same_bytes(path("one", at), path("killed", at)) for at in files), f"step {step} of a killed and resumed run is the same")
-check(rows(path("one")) == rows(path("killed")), "steps.jsonl is the same")
-done = ucas("replay", path("one"), "--step", 2)
-check("16 of 16 responses identical" in done.stdout, "all responses of a step are replayed")
+resumes_and_replays(words("killed"), STEPS)
 
 ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--threads", 1)
 [place] = os.listdir(path("evaluated"))

@@ -232,6 +232,20 @@ def same_bytes(a, b):
         return x.read() == y.read()
 
 
+def resumes_and_replays(killed, steps):
+    """The run `one` again as the run `killed`, by the words `killed`: killed after step 2 and resumed it is the same, and `one` can be replayed."""
+    process = stopped_at(killed, "step:2")
+    end(process, signal.SIGKILL)
+    ucas("train", "--resume", path("killed"))
+    for step in range(1, steps + 1):
+        files = [os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")]
+        files += [os.path.join(folder, f"step-{step:07d}.jsonl") for folder in ("rollouts", "signals")]
+        check(all(same_bytes(path("one", at), path("killed", at)) for at in files), f"step {step} of a killed and resumed run is the same")
+    check(rows(path("one")) == rows(path("killed")), "steps.jsonl is the same")
+    done = ucas("replay", path("one"), "--step", 2)
+    check("16 of 16 responses identical" in done.stdout, "all responses of a step are replayed")
+
+
 def clean():
     shutil.rmtree(SCRATCH, ignore_errors=True)
 

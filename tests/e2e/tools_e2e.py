@@ -4,11 +4,10 @@ goes wrong in a function is an answer, and what ends or hangs its Python ends th
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 
-from support import HERE, check, clean, end, path, rows, same_bytes, stopped_at, ucas
+from support import HERE, check, clean, path, resumes_and_replays, rows, ucas
 
 STEPS = 3
 CALL, CLOSE = '<tool_call>{"name": "price", "arguments": {"item": "', '"}}</tool_call>'
@@ -96,16 +95,7 @@ for row, text in inserts("one"):
         right += 1
 check(right > 10, f"{right} of {len(inserts('one'))} answers were looked up again")
 
-process = stopped_at(words("killed"), "step:2")
-end(process, signal.SIGKILL)
-ucas("train", "--resume", path("killed"))
-for step in range(1, STEPS + 1):
-    files = [os.path.join("checkpoints", f"step-{step:07d}", "model.safetensors")]
-    files += [os.path.join(folder, f"step-{step:07d}.jsonl") for folder in ("rollouts", "signals")]
-    check(all(same_bytes(path("one", at), path("killed", at)) for at in files), f"step {step} of a killed and resumed run is the same")
-check(rows(path("one")) == rows(path("killed")), "steps.jsonl is the same")
-done = ucas("replay", path("one"), "--step", 2)
-check("16 of 16 responses identical" in done.stdout, "all responses of a step are replayed")
+resumes_and_replays(words("killed"), STEPS)
 
 ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--threads", 1)
 [place] = os.listdir(path("evaluated"))
