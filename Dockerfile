@@ -13,10 +13,10 @@ WORKDIR /ucas
 COPY . .
 
 FROM sources AS build-cpu
-RUN make wheel PYTHONS=python3 TORCHES=2.13.0 PYARROWS=26.0.1 KERNELS=off
+RUN make wheel PYTHONS=python3 TORCHES=2.13.0 KERNELS=off
 
 FROM sources AS build-cuda
-RUN make wheel PYTHONS=python3 TORCHES=2.13.0 PYARROWS=26.0.1
+RUN make wheel PYTHONS=python3 TORCHES=2.13.0
 
 FROM debian:12-slim AS runtime
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 python3-venv && rm -rf /var/lib/apt/lists/*

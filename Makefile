@@ -88,7 +88,8 @@ docs-one-step: configure
 	@build/ucas study tiny-discovery --only base-0 --pool $(ONE_STEP)/pool --out $(ONE_STEP)/study
 	@test -d $(ONE_STEP)/run || build/ucas train ace-tiny --model $(ONE_STEP)/pool/base-*/model --data $(ONE_STEP)/pool/base-*/task/train.jsonl \
 		--train.steps 20 --train.test_freq 0 --train.stored_signals 10 --threads 1 --out $(ONE_STEP)/run
-	@build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY) --page docs/studies/one-step.md
+	@{ printf '# One step under each method\n\nMade by `make docs-one-step`.\n\n```\n'; \
+		build/ucas advantages $(ONE_STEP)/run --table --step 10 --method $(FAMILY); printf '```\n'; } > docs/studies/one-step.md
 
 doctor: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas

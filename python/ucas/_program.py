@@ -10,13 +10,12 @@ def path() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Where this Python would import torch and pyarrow from, whose libraries the program loads when a command needs them; imports neither. And
-    this Python, for rewards and tasks in Python."""
+    """Where this Python would import torch from, whose libraries the program loads when a command needs them; does not import it. And this
+    Python, for what it runs in Python: rewards, chat templates, Parquet."""
     found = {"UCAS_PYTHON": sys.executable}
-    for name in ("torch", "pyarrow"):
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None:
-            found[f"UCAS_{name.upper()}_DIR"] = os.path.dirname(spec.origin)
+    spec = importlib.util.find_spec("torch")
+    if spec is not None and spec.origin is not None:
+        found["UCAS_TORCH_DIR"] = os.path.dirname(spec.origin)
     return {**found, **os.environ}
 
 

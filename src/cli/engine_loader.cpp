@@ -59,7 +59,7 @@ std::string engine_of_the_wheel() {
   for (const std::string& name : list_directory(engines)) {
     if (name.starts_with(kFolderOfEngines)) served.push_back(name.substr(std::string_view(kFolderOfEngines).size()));
   }
-  const std::string folder = python_package("torch"), version = torch_version(), minor = minor_version(version);
+  const std::string folder = torch_folder(), version = torch_version(), minor = minor_version(version);
   if (version.empty()) {
     throw Error(
         ErrorKind::unsupported,

@@ -34,7 +34,6 @@ void json(std::string_view input) { read_rows(put("x.json", str("[", input, "]")
 void csv(std::string_view input) { read_rows(put("x.csv", input)); }
 void tsv(std::string_view input) { read_rows(put("x.tsv", input)); }
 void gzip(std::string_view input) { read_rows(put("x.jsonl.gz", input)); }
-void parquet(std::string_view input) { read_rows(put("x.parquet", input)); }
 void verify_rows(std::string_view input) { read_verify_rows(put("v.jsonl", input), BadRows::skip, true); }
 
 void responses(std::string_view input) {
@@ -167,7 +166,6 @@ std::vector<Target> data_targets() {
           {"csv", csv},
           {"tsv", tsv},
           {"gzip", gzip},
-          {"parquet", parquet},
           {"verify_rows", verify_rows},
           {"responses", responses},
           {"packed_tests", packed_tests},

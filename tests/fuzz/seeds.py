@@ -1,6 +1,6 @@
 """Seeds of every target of ucas-fuzz, a folder each, from the tests' own files: seeds.py FOLDER BUILD
 
-The corpus of `ucas check` (support/hostile_files.py), the goldens, Parquet files where pyarrow is there, and what ucas-fuzz-seeds
+The corpus of `ucas check` (support/hostile_files.py), the goldens, and what ucas-fuzz-seeds
 writes. FOLDER/support holds what stands beside an input.
 """
 import base64
@@ -43,7 +43,7 @@ def support(*parts):
 
 ENDINGS = {"model.safetensors.index.json": "index", "generation_config.json": "generation", "adapter_config.json": "adapter",
            "tokenizer_config.json": "tokenizer_config", "config.json": "config", "tokenizer.json": "tokenizer", ".safetensors": "safetensors",
-           ".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".gz": "gzip", ".parquet": "parquet", ".toml": "settings"}
+           ".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".gz": "gzip", ".toml": "settings"}
 
 
 def by_name(folder):
@@ -133,21 +133,11 @@ def rows():
     seed("run", read(os.path.join(TESTS, "..", "configs", "demo-pretrained.toml")) + b'\x1f{"row": "x", "base": "b", "seed": 1}')
 
 
-def parquet(scratch):
-    python = os.path.join(TESTS, "..", ".venv", "bin", "python")
-    done = subprocess.run([python if os.path.exists(python) else sys.executable, os.path.join(TESTS, "support", "make_parquet.py"), scratch],
-                          capture_output=True)
-    if done.returncode == 0:
-        for path in sorted(glob.glob(os.path.join(scratch, "*.parquet"))):
-            seed("parquet", read(path))
-
-
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.makedirs(FOLDER)
     with tempfile.TemporaryDirectory() as scratch:
         checkpoints(scratch)
-        parquet(scratch)
     texts()
     answers()
     programs()

@@ -198,8 +198,6 @@ def main():
                 problems.append(f"{path}: <{name}> outside src/verify/math/exact")
             elif name == "oniguruma.h" and path != "src/text/split/regex.cpp":
                 problems.append(f"{path}: <{name}> outside src/text/split/regex.cpp")
-            elif re.match("(arrow|parquet)/", name) and not quoted and path != "src/data/rows/parquet_reader.cpp":
-                problems.append(f"{path}: <{name}> outside src/data/rows/parquet_reader.cpp")
             elif name == "httplib.h" and not path.startswith("src/http/"):
                 problems.append(f"{path}: <{name}> outside src/http")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):

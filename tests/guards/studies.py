@@ -111,7 +111,7 @@ def main():
         checked += 1
         if not re.search(rf"^\|[^|]*{re.escape(item)}\b", paper, re.MULTILINE):
             problems.append(f"docs/paper.md: no row is about {item}")
-    # Readings over several studies are written by people, one-step.md is of `ucas advantages --page`; every other document there is the
+    # Readings over several studies are written by people, one-step.md is of `make docs-one-step`; every other document there is the
     # output of one study.
     readings = {"docs/studies/README.md", "docs/studies/exploration.md", "docs/studies/confidence.md", "docs/studies/one-step.md",
                 "docs/studies/decision.md", "docs/studies/data/README.md"}

@@ -1,7 +1,9 @@
-"""Parquet files as pyarrow writes them, into a folder: make_parquet.py FOLDER. Exits with 77 where pyarrow is not there."""
+"""Parquet files as pyarrow writes them, into a folder: make_parquet.py FOLDER [FOLDER OF PACKAGES]. Exits with 77 where pyarrow is not there."""
 import datetime
 import json
 import sys
+
+sys.path += sys.argv[2:]
 
 try:
     import pyarrow as pa

@@ -11,7 +11,7 @@ namespace {
 
 // Its version.py has a line __version__ = '2.13.0+cpu'.
 std::string installed_torch() {
-  const std::string folder = python_package("torch");
+  const std::string folder = torch_folder();
   const std::string path = folder.empty() ? "" : path_join(folder, "version.py");
   if (path.empty() || !exists(path)) return "";
   const std::string text = read_file(path, 1 << 16);
@@ -30,7 +30,7 @@ std::string build_type() { return UCAS_BUILD_TYPE; }
 
 std::string torch_packages() {
   if (*UCAS_PACKAGES != '\0') return UCAS_PACKAGES;
-  const std::string folder = python_package("torch");
+  const std::string folder = torch_folder();
   return folder.empty() ? "" : path_join(folder, "..");
 }
 

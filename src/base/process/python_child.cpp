@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -177,19 +176,15 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : self.substr(0, slash);
 }
 
-std::string python_package(const std::string& name) {
-  std::string variable = "UCAS_";
-  for (char c : name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  variable += "_DIR";
-  if (const char* named = std::getenv(variable.c_str()); named != nullptr && *named != '\0') {
+std::string torch_folder() {
+  if (const char* named = std::getenv("UCAS_TORCH_DIR"); named != nullptr && *named != '\0') {
     if (!is_directory(named)) {
-      throw Error(ErrorKind::path,
-                  str(variable, "=", printable(named, 400), ": no folder is there; expected .../site-packages/", name,
-                      ", or no such variable"));
+      throw Error(ErrorKind::path, str("UCAS_TORCH_DIR=", printable(named, 400),
+                                       ": no folder is there; expected .../site-packages/torch, or no such variable"));
     }
     return named;
   }
-  const std::string next_to_us = path_join(path_join(own_folder(), ".."), name);
+  const std::string next_to_us = path_join(own_folder(), "../torch");
   return is_directory(next_to_us) ? next_to_us : "";
 }
 

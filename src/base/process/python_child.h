@@ -27,14 +27,14 @@ struct ChildStreams {
 };
 int start_child(std::vector<std::string> words, const ChildStreams& streams, const std::string& what);
 
-// Python packages whose C++ libraries the program of the wheel loads: torch for the engine, pyarrow for Parquet. No
-// Python is started. A build from source has paths of its own and does not ask.
+// Torch's C++ libraries, which the program of the wheel loads. No Python is started. A build from source has paths of
+// its own and does not ask.
 
 // The folder that holds libucas.so, and what is next to it: build/ or .../site-packages/ucas.
 std::string own_folder();
 
-// Where the package is installed: what UCAS_TORCH_DIR, UCAS_PYARROW_DIR name (the `ucas` command sets them to what its
-// Python would import), else the folder NAME next to ours. "" where neither is there.
-std::string python_package(const std::string& name);
+// Where torch is installed: what UCAS_TORCH_DIR names (the `ucas` command sets it to what its Python would import),
+// else the folder torch next to ours. "" where neither is there.
+std::string torch_folder();
 
 }  // namespace ucas

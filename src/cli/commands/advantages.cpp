@@ -30,7 +30,6 @@ struct AdvantagesConfig {
   int64_t show = 10;
   bool table = false;
   double rare = 0.25;
-  std::string page;
   void fields(Fields& f) {
     f.field(
         "method", method,
@@ -40,7 +39,6 @@ struct AdvantagesConfig {
     f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
     f.field("table", table,
             "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
-    f.field("page", page, "Markdown file to also write the table to as a page, under --table; empty = none");
     f.field("rare", rare, Range{0, 1},
             "maximum fraction of right responses in a group for a right response to be rare, under --table");
   }
@@ -378,21 +376,6 @@ std::string methods_extent(const MethodsTable& table) {
              grouped(table.responses), " responses, ", grouped(table.rows.front().change.tokens), " tokens");
 }
 
-// A document of its own: what was compared, the table, what is left out.
-std::string methods_page(const MethodsTable& table, const std::string& command) {
-  const AgainstDapo& dapo = table.rows.front();
-  std::string text =
-      str("# ", table.rows.size(), " ways to weigh a token, same prompts, same bits\n\nMade by `", command,
-          "`.\n\nWhat each method asks of a token at the first update, compared with DAPO, over ",
-          methods_extent(table), ". Rare right: right responses where at most ", percent(table.rare, 0),
-          " of the prompt's are (", grouped(dapo.rare), " of ", grouped(dapo.rare + dapo.other),
-          "). Lowered: below DAPO's mean over the response.\n\n", methods_rows(table).markdown());
-  if (table.left_out.empty()) return text;
-  text += "\nLeft out, as the steps do not hold what they need:\n\n";
-  for (const std::string& line : table.left_out) text += str("- ", markdown_text(line), "\n");
-  return text;
-}
-
 struct Entry {
   std::string name, variant;
   std::unique_ptr<Method> method;
@@ -538,25 +521,8 @@ std::string methods_table_text(const MethodsTable& table, const std::string& sou
   return text;
 }
 
-void write_page(const MethodsTable& table, const std::string& file, const Words& words) {
-  if (!file.ends_with(".md")) {
-    throw Error(ErrorKind::usage,
-                str("--page ", printable(file), ": expected the name of a Markdown file, one that ends in .md"));
-  }
-  std::string command = "ucas advantages";
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--page") {
-      ++i;
-    } else if (!words[i].starts_with("--page=")) {
-      command += " " + words[i];
-    }
-  }
-  write_output(file, methods_page(table, command));
-}
-
-void show_table(const AdvantagesConfig& config, const std::string& path, const Words& words) {
+void show_table(const AdvantagesConfig& config, const std::string& path) {
   const MethodsTable table = methods_table(saved_step_files(path, config.step), config.rare, config.method);
-  if (!config.page.empty()) write_page(table, config.page, words);
   out(methods_table_text(table, printable(path, 400)));
 }
 
@@ -585,10 +551,9 @@ int run_advantages(const Words& words) {
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
-    show_table(config, line.positionals[0], words);
+    show_table(config, line.positionals[0]);
     return kDone;
   }
-  if (!config.page.empty()) throw Error(ErrorKind::usage, "--page is of --table: give both");
   const std::string path = saved_step_files(line.positionals[0], config.step).back();
   const StepData data = read_step_data(path);
   const std::unique_ptr<Method> own = own_method(data, path);

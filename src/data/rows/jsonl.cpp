@@ -9,6 +9,9 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/build_info.h"
+#include "base/process/line_child.h"
+#include "base/process/python_child.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "base/text/json.h"
@@ -20,6 +23,9 @@ namespace {
 // Of gzip and Parquet: the bytes of all rows together, and their number, since each takes half a kilobyte as a problem.
 constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
 constexpr int64_t kLeastRows = 200'000, kBytesPerRow = 5;
+
+constexpr const char* kNoPyarrow =
+    "; `pip install 'ucas[parquet]'` or `pip install pyarrow` brings it, UCAS_PYTHON names a Python that has it";
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw Error(ErrorKind::data_line, str(where, ": ", what));
@@ -115,6 +121,45 @@ void each_record(std::string_view bytes, char separator, const std::string& show
   }
 }
 
+// Of Parquet, by python/ucas/parquet_rows.py: some rows for each line that it is sent, none at the end.
+void each_parquet_row(const std::string& path, const std::string& shown, int64_t most, const TakeRow& take) {
+  constexpr size_t kLongestReply = size_t{64} << 20;
+  std::vector<std::string> words = python_words("parquet_rows", {path});
+  if (const std::string packages = torch_packages(); !packages.empty()) words.push_back(packages);
+  std::optional<LineChild> reader;
+  const auto next_rows = [&] {
+    try {
+      if (!reader)
+        reader.emplace(words, LineChildOptions{.name = shown, .kind = ErrorKind::parquet, .longest = kLongestReply});
+      return reader->ask("\n", 1);
+    } catch (const Error& error) {
+      throw Error(error.kind(), str(error.what(), "; Parquet is read by pyarrow in a Python of its own"));
+    }
+  };
+  int64_t row = 0, bytes = 0, before = -1;
+  while (row > before) {
+    const std::string reply = next_rows();
+    if (reply.starts_with("{")) {
+      const JsonObject said = JsonObject::parse(reply, shown);
+      if (said.has("warning")) {
+        warn(str(shown, ": ", printable(said.text("warning"), 400)));
+        continue;
+      }
+      const ErrorKind kind = error_kind_of(said.text("kind"));
+      const bool none = kind == ErrorKind::unsupported;
+      throw Error(kind, str(shown, none ? ": reading Parquet needs pyarrow: " : ": ",
+                            printable(said.text("error"), 400), none ? kNoPyarrow : ""));
+    }
+    bytes += std::ssize(reply);
+    if (bytes > most) {
+      throw Error(ErrorKind::limit, str(shown, ": rows that come to more than a hundred times the file; write them as ",
+                                        "plain JSON Lines if they are meant"));
+    }
+    before = row;
+    each_item(reply, shown, [&](int64_t, const auto& value) { take(++row, value); });
+  }
+}
+
 // What is neither text nor a form that is read, by its first bytes.
 void refuse_binary(std::string_view bytes, const std::string& shown) {
   const struct {
@@ -185,9 +230,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
     }
   };
   if (parquet) {
-    each_parquet_row(path, unpacked, [&](int64_t row, Json value) {
-      take_row(row, [&](const std::string&) { return std::move(value); });
-    });
+    each_parquet_row(path, shown, unpacked, take_row);
   } else if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
     each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
   } else if (is_row_list(bytes)) {

@@ -39,7 +39,11 @@ constexpr int64_t kLineLimit = int64_t{16} << 20;  // bytes
 constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes, also when unpacked
 
 // Calls `take` for each row of the file; blank lines are ignored. `take` may throw Error for a row it does not like.
-// An empty file is Error(ErrorKind::empty).
+// An empty file is Error(ErrorKind::empty). Of Parquet, read by Python's pyarrow: texts, numbers, booleans, lists and
+// structs become what they are in JSON, a map with texts as keys an object, not-a-number null; a column of any other
+// type is left out with a warning. Its errors: parquet (broken, or texts that are not UTF-8); schema (no column that is
+// read, or one twice); limit (a footer, page or row too large, or rows that come to a hundred times the file, since a
+// text that is in every row is kept once); unsupported (no Python that has pyarrow).
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
 
 // Whether a file that begins with these bytes, kListHead at most are looked at, is one JSON array of rows.
@@ -96,16 +100,5 @@ class CsvReader {
   int64_t line_ = 1;
   std::vector<std::string> columns_;
 };
-
-// Rows of Parquet files as JSON objects, by libucas_parquet.so, which holds what needs Arrow (the C++ library of the
-// pyarrow wheel) and is loaded when the first such file is read.
-// Threads: one at a time.
-
-// Calls `take` with each row, from 1. Texts, numbers, booleans, lists and structs become what they are in JSON, a map
-// with texts as keys an object; not-a-number is null. A column of any other type is left out with a warning.
-// Errors: path; parquet (no Parquet, broken, or texts that are not UTF-8); schema (no column that is read, or one
-// twice); limit (a footer, page, text or batch of rows too large, or rows that come to more than `most` bytes, since a
-// text that is in every row is kept once); unsupported (a build without Arrow).
-void each_parquet_row(const std::string& path, int64_t most, const std::function<void(int64_t row, Json value)>& take);
 
 }  // namespace ucas
