@@ -102,7 +102,7 @@ class WithoutTorch(unittest.TestCase):
     def test_what_runs_no_model_works(self):
         self.assertIn("equal", program("verify", "--gold", "1/2", "--answer", "0.5").stdout)
         self.assertRegex(program("doctor").stdout, r"(?m)^engine +not usable")
-        self.assertIn("memory", program("plan", "qwen2.5-0.5b", "--shape", "qwen2.5-0.5b").stdout)
+        self.assertIn("memory", program("plan", "qwen2.5-0.5b", "--model", "qwen2.5-0.5b").stdout)
         with tempfile.TemporaryDirectory() as folder:
             program("make-task", "--out", f"{folder}/task")
             self.assertTrue(os.path.exists(f"{folder}/task/train.jsonl"))

@@ -108,7 +108,7 @@ class Verifier:
           read as  (/ 1 2)
         answer   0.5  (last box)
           read as  0.5
-        verdict  equal: the same number
+        verdict  equal: the same value
         """
         if self.grader != "math":
             raise Error("explain() is of the grader \"math\"")

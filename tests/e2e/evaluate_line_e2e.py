@@ -56,3 +56,6 @@ check("problems: 20 of dev; responses to sample: 20 (20 greedy), of at most 20 t
 done = ucas(*train_words(path("blind"), "--train.steps", 1, "--train.test_freq", 0, "--reward.extract", "answer_tag"))
 check("warning: step 1: no answer was found in 100.0 % of" in done.stderr and "--reward.extract" in done.stderr,
       "and so does the first step of a training")
+both = ucas("evaluate", f"a={path('run')}", f"b={path('blind')}", "--samples", 0, "--extract", "strict").stderr
+check("config.toml say: --data" in both and "--template plain" in both and "warning: the runs differ in --dtype, not taken from them" in both,
+      "two runs give what they share, and what differs is named")

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -123,15 +124,17 @@ std::string newest_model(const std::string& run) {
 struct OfRuns {
   std::vector<Setting> settings;
   std::vector<std::string> runs, models, warnings;
+  std::vector<std::string> differing;  // keys of settings that the runs do not share
 };
 
-// Puts the newest checkpoint in the place of a run's directory. Runs that were made differently give no setting.
+// Puts the newest checkpoint in the place of a run's directory. Runs give the settings that all of them have.
 OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
   static const std::set<std::string> kOfSuites = {"template",     "few_shot",    "shots",     "stop",
                                                   "dtype",        "environment", "max_turns", "tool_state",
                                                   "tool_seconds", "tool_chars",  "tools"};
   OfRuns out;
-  std::set<std::string> made;  // settings of each run, as text
+  std::map<std::string, std::vector<std::string>> values;
+  size_t read = 0;
   for (EvaluatedModel& model : models) {
     const std::string run = model.is_responses ? "" : run_of_model(model.path);
     if (run.empty()) continue;
@@ -148,15 +151,13 @@ OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
     }
     if (suite) std::erase_if(out.settings, [](const Setting& s) { return !kOfSuites.contains(s.key); });
     if (std::ranges::find(out.runs, config) == out.runs.end()) out.runs.push_back(config);
-    std::string text;
-    for (const Setting& s : out.settings) text += str(s.key, "=", std::get<std::string>(s.value), "\n");
-    made.insert(text);
+    ++read;
+    for (const Setting& s : out.settings) values[s.key].push_back(std::get<std::string>(s.value));
   }
-  if (made.size() > 1) {
-    out.settings.clear();
-    out.warnings.emplace_back(
-        "the runs would evaluate differently: no setting is taken from them; type what holds for all, or evaluate them "
-        "apart");
+  for (const auto& [key, of_run] : values) {
+    if (of_run.size() == read && std::ranges::count(of_run, of_run.front()) == std::ssize(of_run)) continue;
+    out.differing.push_back(key);
+    std::erase_if(out.settings, [&](const Setting& s) { return s.key == key; });
   }
   for (Setting& s : out.settings) s.where = str(out.runs.front(), ": ", s.where);
   return out;
@@ -166,11 +167,17 @@ OfRuns settings_of_runs(std::vector<EvaluatedModel>& models, bool suite) {
 // there are is said by the command alone.
 std::vector<Setting> with_settings_of_runs(OfRuns& of_runs, const std::vector<Setting>& typed) {
   const auto has = [&](const std::string& key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
-  std::erase_if(of_runs.settings, [&](const Setting& s) {
-    const bool of_files = s.key == "data" || s.key == "limit";
-    const bool sampled = s.key == "samples" || s.key == "temperature";
-    return has(s.key) || sampled || (of_files && (has("data") || has("suite")));
-  });
+  const auto not_taken = [&](const std::string& key) {
+    const bool of_files = key == "data" || key == "limit";
+    const bool sampled = key == "samples" || key == "temperature";
+    return has(key) || sampled || (of_files && (has("data") || has("suite")));
+  };
+  std::erase_if(of_runs.settings, [&](const Setting& s) { return not_taken(s.key); });
+  std::erase_if(of_runs.differing, not_taken);
+  if (!of_runs.differing.empty()) {
+    of_runs.warnings.push_back(str("the runs differ in --", join(of_runs.differing, ", --"),
+                                   ", not taken from them: type what holds for all, or evaluate them apart"));
+  }
   std::vector<Setting> all = of_runs.settings;
   all.insert(all.end(), typed.begin(), typed.end());
   return all;
