@@ -229,10 +229,13 @@ void gemm_small_m(const at::Tensor& x, const at::Tensor& w, const at::Tensor& ou
                       : is_bf16(w) ? table.gemm_small_m_widened
                                    : table.gemm_small_m;
   const TileStore store(out, onto);
-  parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
+  // Shared out by what the kernel takes at a time, or of nine tiles one of two threads would take five.
+  constexpr int64_t kUnit = 16;
+  const int64_t grain = grain_of_tiles(P, I) * kTileOut / kUnit;
+  parallel_for((O + kUnit - 1) / kUnit, grain, [&](int64_t begin, int64_t end) {
     float tile[kernels::kSmallM * kTileOut];
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
+    for (int64_t first = begin * kUnit; first < std::min(O, end * kUnit); first += kTileOut) {
+      const int64_t outputs = std::min({kTileOut, O - first, end * kUnit - first});
       for (int64_t row = 0; row < P; row += kernels::kSmallM) {
         const int64_t count = std::min(kernels::kSmallM, P - row);
         kernel(

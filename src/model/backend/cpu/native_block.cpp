@@ -109,39 +109,40 @@ void BlockForward<E>::copy_shared_prefix(E* key, E* value) const {
 void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
 void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
 
-// Row i sees the keys of its sequence up to its own position, of a layer with a window the last ones of them. Rows that
-// follow each other are taken together.
+// Row i sees the keys of its sequence up to its own position, of a layer with a window the last ones of them. A
+// key/value head's rows that follow each other are taken together.
 template <class E>
 void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activations& a) const {
   const BlockShape& s = s_;
   E *qkv = data<E>(a.qkv), *to = data<E>(a.attended);
   float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
   const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
-  parallel_for(rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
+  int64_t longest = 0;
+  for (const KvAddress& address : addresses_) longest = std::max(longest, address.position);
+  parallel_for(s.K * rows_, grain_of((128 + longest) * width), [&](int64_t begin, int64_t end) {
     std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
-    for (int64_t i = begin, count = 0; i < end; i += count) {
+    for (int64_t item = begin, count = 0; item < end; item += count) {
+      const int64_t head = item / rows_, i = item % rows_;
       const KvAddress& address = addresses_[i];
-      const int64_t most = std::min(end - i, kernels::queries_together(s.group, address.position));
+      const int64_t most = std::min({end - item, rows_ - i, kernels::queries_together(s.group, address.position)});
       for (count = 1; count < most && addresses_[i + count].follows(addresses_[i + count - 1]);) ++count;
       weight.resize(count * s.group * 16 * kernels::tiles_of(address.position + 1));
-      for (int64_t head = 0; head < s.K; ++head) {
-        for (int64_t n = 0; n < count; ++n) {
-          std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
-        }
-        attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, s.scale, q.data(),
-                       key + address.key_at(head, address.shared, s.d),
-                       value + address.value_at(head, address.shared, s.stride), weight.data(), out.data(), norm.data(),
-                       address.shared, key + address.shared_key + head * address.shared_key_head,
-                       value + address.shared_value + head * address.shared_value_head});
-        for (int64_t n = 0; n < count; ++n) {
-          E* row = to + (i + n) * s.query + head * width;
-          float* sums = fresh_row(row, room.data());
-          const float* from = out.data() + n * s.group * s.stride;
-          for (int64_t h = 0; h < s.group; ++h) std::copy_n(from + h * s.stride, s.d, sums + h * s.d);
-          close_row(row, width, sums);
-          if (softmax == nullptr) continue;
-          std::copy_n(norm.data() + n * s.group * 2, s.group * 2, softmax + ((i + n) * s.H + head * s.group) * 2);
-        }
+      for (int64_t n = 0; n < count; ++n) {
+        std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
+      }
+      attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, s.scale, q.data(),
+                     key + address.key_at(head, address.shared, s.d),
+                     value + address.value_at(head, address.shared, s.stride), weight.data(), out.data(), norm.data(),
+                     address.shared, key + address.shared_key + head * address.shared_key_head,
+                     value + address.shared_value + head * address.shared_value_head});
+      for (int64_t n = 0; n < count; ++n) {
+        E* row = to + (i + n) * s.query + head * width;
+        float* sums = fresh_row(row, room.data());
+        const float* from = out.data() + n * s.group * s.stride;
+        for (int64_t h = 0; h < s.group; ++h) std::copy_n(from + h * s.stride, s.d, sums + h * s.d);
+        close_row(row, width, sums);
+        if (softmax == nullptr) continue;
+        std::copy_n(norm.data() + n * s.group * 2, s.group * 2, softmax + ((i + n) * s.H + head * s.group) * 2);
       }
     }
   });
