@@ -32,17 +32,11 @@ constexpr const char* kClosing =
 
 // Commands of before, and what does it now.
 constexpr std::pair<const char*, const char*> kGone[] = {
-    {"configs", "ucas config lists them"},
-    {"init", "ucas config --model DIR --data FILE"},
     {"track", "python -m ucas.track RUN --to NAME"},
-    {"data", "ucas check FILE --summary"},
-    {"contamination", "python -m ucas.overlap TRAIN.jsonl --against EVAL.jsonl"},
+    {"serve", "vllm serve DIR serves what ucas export writes"},
     {"tokenize", "ucas check TOKENIZER --ids FILE.jsonl, or ucas.Tokenizer in Python"},
     {"merge", "ucas export ADAPTER --out DIR"},
     {"convert", "python -m ucas.convert FILE.gguf DIR makes a checkpoint of a GGUF file"},
-    {"verify-run", "ucas verify RUN"},
-    {"completion", "tools/make_manual.py writes completions and manual pages"},
-    {"man", "ucas COMMAND --help; tools/make_manual.py writes manual pages"},
 };
 
 // Two commands a line, so that all fit a screen of 24 lines and 80 columns.

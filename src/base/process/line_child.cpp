@@ -56,7 +56,7 @@ LineChild::LineChild(const std::vector<std::string>& words, LineChildOptions opt
   ::close(out[1]);
   to_ = in[1];
   from_ = out[0];
-  if (!refusal.empty()) throw Error(options_.kind, refusal, kIoFailure);
+  if (!refusal.empty()) throw Error(options_.kind, refusal, options_.exit_code);
   for (int end : {to_, from_}) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
 }
 
@@ -74,7 +74,7 @@ LineChild::~LineChild() {
 }
 
 void LineChild::fail(const std::string& what) const {
-  throw Error(options_.kind, str(options_.name, ": ", what, options_.consequence), kIoFailure);
+  throw Error(options_.kind, str(options_.name, ": ", what, options_.consequence), options_.exit_code);
 }
 
 std::string LineChild::ending() {

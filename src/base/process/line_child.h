@@ -12,10 +12,11 @@
 namespace ucas {
 
 struct LineChildOptions {
-  std::string name;              // what it is called in messages ("reward.command python3 r.py")
-  double seconds = 0;            // without a byte from it, while it owes one, are too many; 0: any number
-  std::string seconds_option;    // sets them, for messages
-  ErrorKind kind;                // of its failures (exit 74): it ends, sends no reply for too long
+  std::string name;            // what it is called in messages ("reward.command python3 r.py")
+  double seconds = 0;          // without a byte from it, while it owes one, are too many; 0: any number
+  std::string seconds_option;  // sets them, for messages
+  ErrorKind kind;              // of its failures: it ends, sends no reply for too long
+  int exit_code = kIoFailure;
   std::string advice = "";       // follows where no reply at all came
   std::string consequence = "";  // follows what failed, as "; no rewards were assigned"
   size_t longest = 1 << 20;      // bytes of a reply

@@ -521,11 +521,6 @@ std::string methods_table_text(const MethodsTable& table, const std::string& sou
   return text;
 }
 
-void show_table(const AdvantagesConfig& config, const std::string& path) {
-  const MethodsTable table = methods_table(saved_step_files(path, config.step), config.rare, config.method);
-  out(methods_table_text(table, printable(path, 400)));
-}
-
 }  // namespace
 
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
@@ -551,7 +546,9 @@ int run_advantages(const Words& words) {
                   str("--", of_method.front().key,
                       ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
-    show_table(config, line.positionals[0]);
+    const MethodsTable table =
+        methods_table(saved_step_files(line.positionals[0], config.step), config.rare, config.method);
+    out(methods_table_text(table, printable(line.positionals[0], 400)));
     return kDone;
   }
   const std::string path = saved_step_files(line.positionals[0], config.step).back();

@@ -126,19 +126,14 @@ void each_parquet_row(const std::string& path, const std::string& shown, int64_t
   constexpr size_t kLongestReply = size_t{64} << 20;
   std::vector<std::string> words = python_words("parquet_rows", {path});
   if (const std::string packages = torch_packages(); !packages.empty()) words.push_back(packages);
-  std::optional<LineChild> reader;
-  const auto next_rows = [&] {
-    try {
-      if (!reader)
-        reader.emplace(words, LineChildOptions{.name = shown, .kind = ErrorKind::parquet, .longest = kLongestReply});
-      return reader->ask("\n", 1);
-    } catch (const Error& error) {
-      throw Error(error.kind(), str(error.what(), "; Parquet is read by pyarrow in a Python of its own"));
-    }
-  };
+  LineChild reader(words, {.name = shown,
+                           .kind = ErrorKind::parquet,
+                           .exit_code = kBadInput,
+                           .consequence = "; Parquet is read by pyarrow in a Python of its own",
+                           .longest = kLongestReply});
   int64_t row = 0, bytes = 0, before = -1;
   while (row > before) {
-    const std::string reply = next_rows();
+    const std::string reply = reader.ask("\n", 1);
     if (reply.starts_with("{")) {
       const JsonObject said = JsonObject::parse(reply, shown);
       if (said.has("warning")) {
