@@ -1,12 +1,12 @@
 """A chat template for `ucas`, rendered by jinja2 with the settings of transformers (utils/chat_template_utils.py). Started by the program, as
-chat_template.py [FOLDER OF PACKAGES]; JSON lines in and out. The first line, a text, is the template: {"made_by"}. Each line after it has the
+chat_template.py PACKAGES (a folder, or ""); JSON lines in and out. The first line, a text, is the template: {"made_by"}. Each line after it has the
 names that the template sees: {"text"}. What cannot be: {"error"}, with "line" in the template where that is known; {"missing"} where there is
 no jinja2. A template comes with a checkpoint, unread: it runs in jinja2's sandbox, as in transformers, and within limits of this process."""
 import sys
 
 if __name__ == "__main__":
     # Not the folder that it runs in, which may be the checkpoint's; this Python's own packages last, as their jinja2 may be old.
-    sys.path[:] = sorted([*filter(None, sys.path), *sys.argv[1:]], key=lambda path: path.endswith("-packages") and path not in sys.argv)
+    sys.path[:] = sorted(filter(None, [*sys.path, *sys.argv[1:]]), key=lambda path: path.endswith("-packages") and path not in sys.argv)
 
 import datetime
 import json

@@ -1,10 +1,10 @@
-"""Rows of a Parquet file for `ucas`, by pyarrow. Started by the program, as parquet_rows.py FILE [FOLDER OF PACKAGES]: for each line of its
+"""Rows of a Parquet file for `ucas`, by pyarrow. Started by the program, as parquet_rows.py FILE PACKAGES (a folder, or ""): for each line of its
 standard input it writes a line of JSON: a list of the next rows as objects, at the end []; {"warning"} for columns that are left out; {"error",
 "kind"}, the last."""
 import sys
 
 if __name__ == "__main__":  # not the folder that it runs in; first what this Python has
-    sys.path[:] = [*filter(None, sys.path), *sys.argv[2:]]
+    sys.path[:] = filter(None, [*sys.path, *sys.argv[2:]])
 
 import collections
 import json

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from support import HERE, check, clean, path, resumes_and_replays, rows, ucas
+from support import HERE, check, clean, environment_of_responses, path, resumes_and_replays, same_bits_over_inserts, ucas
 
 STEPS = 3
 WORDS = ["```", "python", "output", "\\boxed{", "\n", *map(chr, range(32, 127))]
@@ -47,15 +47,7 @@ def words(run, *more, model="base"):
             "--train.save_freq", 1, "--train.keep", 9, "--train.stored_signals", 1, "--train.test_freq", 3, "--threads", 1, *more]
 
 
-def trained(run):
-    return [row for row in rows(path(run)) if row["training/global_step"] > 0]
-
-
-ucas(*words("one"))
-ucas(*words("bf16", "--dtype", "bf16"))
-for run in ("one", "bf16"):
-    check(all(row["rollout/logprob_diff_max"] == 0 for row in trained(run)), f"{run}: sampler and trainer have the same bits over outputs")
-    check(all(row["rollout/turns/mean"] > 1 for row in trained(run)), f"{run}: the tool was asked")
+same_bits_over_inserts(words)
 outputs = right = 0
 for step in range(1, STEPS + 1):
     for row in read("one", "rollouts", f"step-{step:07d}.jsonl"):
@@ -69,10 +61,7 @@ check(right > 10, f"{right} of {outputs} outputs were computed again")
 
 resumes_and_replays(words("killed"), STEPS)
 
-ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--threads", 1)
-[place] = os.listdir(path("evaluated"))
-head, *_ = read("evaluated", place, "eval", "test.outputs.jsonl")
-check(head["environment"] == "python, state kept, 2 s, 30 characters", "the responses' file names the tool")
+check(environment_of_responses("one", "test") == "python, state kept, 2 s, 30 characters", "the responses' file names the tool")
 done = ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--tool_state", "fresh", expect=2)
 check("state kept" in done.stderr and "state fresh" in done.stderr, "another state is another evaluation")
 

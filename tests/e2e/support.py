@@ -232,6 +232,25 @@ def same_bytes(a, b):
         return x.read() == y.read()
 
 
+def same_bits_over_inserts(words):
+    """Trains the runs `one` in f32 and `bf16` by words(run, ..): both have inserts, and sampler and trainer the same bits over them. What `one` said."""
+    done = ucas(*words("one"))
+    ucas(*words("bf16", "--dtype", "bf16"))
+    for run in ("one", "bf16"):
+        trained = [row for row in rows(path(run)) if row["training/global_step"] > 0]
+        check(all(row["rollout/logprob_diff_max"] == 0 for row in trained), f"{run}: sampler and trainer have the same bits over answers")
+        check(all(row["rollout/turns/mean"] > 1 for row in trained), f"{run}: the environment was asked")
+    return done
+
+
+def environment_of_responses(run, test):
+    """What the responses of an evaluation of a run on test.jsonl say of the environment."""
+    ucas("evaluate", path(run), "--data", path(f"{test}.jsonl"), "--out", path("evaluated"), "--threads", 1)
+    [place] = os.listdir(path("evaluated"))
+    with open(path("evaluated", place, "eval", f"{test}.outputs.jsonl")) as lines:
+        return json.loads(lines.readline())["environment"]
+
+
 def resumes_and_replays(killed, steps):
     """The run `one` again as the run `killed`, by the words `killed`: killed after step 2 and resumed it is the same, and `one` can be replayed."""
     process = stopped_at(killed, "step:2")

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from support import HERE, check, clean, path, resumes_and_replays, rows, ucas
+from support import HERE, check, clean, environment_of_responses, path, resumes_and_replays, same_bits_over_inserts, ucas
 
 STEPS = 3
 CALL, CLOSE = '<tool_call>{"name": "price", "arguments": {"item": "', '"}}</tool_call>'
@@ -67,20 +67,12 @@ def words(run, *more, tools=f"{path('shop.py')}:price"):
             "--train.save_freq", 1, "--train.keep", 9, "--train.stored_signals", 1, "--train.test_freq", 3, "--threads", 1, *more]
 
 
-def trained(run):
-    return [row for row in rows(path(run)) if row["training/global_step"] > 0]
-
-
 def inserts(run):
     return [(row, insert["text"]) for step in range(1, STEPS + 1) for row in read(run, "rollouts", f"step-{step:07d}.jsonl") for insert in row.get("inserts", [])]
 
 
-done = ucas(*words("one"))
+done = same_bits_over_inserts(words)
 check("this is no reply" in done.stderr and "warning" not in done.stderr, "what a tool prints goes to standard error")
-ucas(*words("bf16", "--dtype", "bf16"))
-for run in ("one", "bf16"):
-    check(all(row["rollout/logprob_diff_max"] == 0 for row in trained(run)), f"{run}: sampler and trainer have the same bits over answers")
-    check(all(row["rollout/turns/mean"] > 1 for row in trained(run)), f"{run}: the tool was called")
 with open(path("base", "tokenizer.json")) as file:
     word_of = {number: word for word, number in json.load(file)["model"]["vocab"].items()}
 prompts = {"".join(word_of[i] for i in row["prompt"]) for row in read("one", "signals", "step-0000001.jsonl") if "prompt" in row}
@@ -97,10 +89,7 @@ check(right > 10, f"{right} of {len(inserts('one'))} answers were looked up agai
 
 resumes_and_replays(words("killed"), STEPS)
 
-ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--out", path("evaluated"), "--threads", 1)
-[place] = os.listdir(path("evaluated"))
-head, *_ = read("evaluated", place, "eval", "test.outputs.jsonl")
-check(head["environment"] == f"tools {path('shop.py')}:price, 30 characters", "the responses' file names the tool")
+check(environment_of_responses("one", "test") == f"tools {path('shop.py')}:price, 30 characters", "the responses' file names the tool")
 done = ucas("evaluate", path("one"), "--data", path("test.jsonl"), "--environment", "calculator", expect=2)
 check("one of them answers" in done.stderr, "not with an environment")
 

@@ -107,15 +107,14 @@ ChatProgram::ChatProgram(const std::string& text, const std::string& where) : te
 }
 
 std::string ChatProgram::start() const {
-  const std::string name = str("chat template ", where_), packages = torch_packages();
-  std::vector<std::string> words = python_words("chat_template", {});
-  if (!packages.empty()) words.push_back(packages);
+  const std::string name = str("chat template ", where_);
   child_ = std::make_unique<LineChild>(
-      words, LineChildOptions{.name = name,
-                              .kind = ErrorKind::python,
-                              .exit_code = kBadInput,
-                              .consequence = "; a template may take 10 s of CPU time and 1 GiB of memory for a prompt",
-                              .longest = size_t{32} << 20});
+      python_words("chat_template", {torch_packages()}),
+      LineChildOptions{.name = name,
+                       .kind = ErrorKind::python,
+                       .exit_code = kBadInput,
+                       .consequence = "; a template may take 10 s of CPU time and 1 GiB of memory for a prompt",
+                       .longest = size_t{32} << 20});
   const JsonObject reply = JsonObject::parse(ask(json_text(text_) + "\n", 1), where_);
   if (reply.has("missing")) {
     throw Error(ErrorKind::python, str(name, ": needs jinja2 3.1.6 or later (", printable(reply.text("missing"), 400),

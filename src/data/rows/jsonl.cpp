@@ -24,9 +24,6 @@ namespace {
 constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
 constexpr int64_t kLeastRows = 200'000, kBytesPerRow = 5;
 
-constexpr const char* kNoPyarrow =
-    "; `pip install 'ucas[parquet]'` or `pip install pyarrow` brings it, UCAS_PYTHON names a Python that has it";
-
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw Error(ErrorKind::data_line, str(where, ": ", what));
 }
@@ -123,14 +120,14 @@ void each_record(std::string_view bytes, char separator, const std::string& show
 
 // Of Parquet, by python/ucas/parquet_rows.py: some rows for each line that it is sent, none at the end.
 void each_parquet_row(const std::string& path, const std::string& shown, int64_t most, const TakeRow& take) {
-  constexpr size_t kLongestReply = size_t{64} << 20;
-  std::vector<std::string> words = python_words("parquet_rows", {path});
-  if (const std::string packages = torch_packages(); !packages.empty()) words.push_back(packages);
-  LineChild reader(words, {.name = shown,
-                           .kind = ErrorKind::parquet,
-                           .exit_code = kBadInput,
-                           .consequence = "; Parquet is read by pyarrow in a Python of its own",
-                           .longest = kLongestReply});
+  constexpr const char* kNoPyarrow =
+      "; `pip install 'ucas[parquet]'` or `pip install pyarrow` brings it, UCAS_PYTHON names a Python that has it";
+  LineChild reader(python_words("parquet_rows", {path, torch_packages()}),
+                   {.name = shown,
+                    .kind = ErrorKind::parquet,
+                    .exit_code = kBadInput,
+                    .consequence = "; Parquet is read by pyarrow in a Python of its own",
+                    .longest = size_t{64} << 20});
   int64_t row = 0, bytes = 0, before = -1;
   while (row > before) {
     const std::string reply = reader.ask("\n", 1);
@@ -145,8 +142,7 @@ void each_parquet_row(const std::string& path, const std::string& shown, int64_t
       throw Error(kind, str(shown, none ? ": reading Parquet needs pyarrow: " : ": ",
                             printable(said.text("error"), 400), none ? kNoPyarrow : ""));
     }
-    bytes += std::ssize(reply);
-    if (bytes > most) {
+    if ((bytes += std::ssize(reply)) > most) {
       throw Error(ErrorKind::limit, str(shown, ": rows that come to more than a hundred times the file; write them as ",
                                         "plain JSON Lines if they are meant"));
     }

@@ -143,6 +143,12 @@ std::unique_ptr<Rollouter> with_environment(Rollouter& own, const EnvironmentCon
   return std::make_unique<EnvironmentRollouter>(own, EnvironmentSetup{config, code, &tokenizer}, tokenizer);
 }
 
+std::string any_ascii() {
+  std::string all = "\n";
+  for (char c = ' '; c <= '~'; ++c) all += c;
+  return all;
+}
+
 UserTurns::UserTurns(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {
   if (tokenizer == nullptr || !has_chat_template(tokenizer->directory())) return;
   try {

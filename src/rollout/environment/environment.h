@@ -41,6 +41,9 @@ struct EnvironmentRow {
   std::function<std::unique_ptr<Environment>()> make;
 };
 
+// The `says` of one that may say anything: a line's end, and what ASCII prints.
+std::string any_ascii();
+
 struct Template;  // data/prompts/templates.h
 
 // Puts what is said to a model in a turn of the user, by the checkpoint's chat template; on lines of its own where

@@ -101,9 +101,7 @@ EnvironmentRow row_of_python(const EnvironmentSetup& setup) {
   options.cpu_seconds = setup.config.tool_seconds;
   options.wall_seconds = kWall * setup.config.tool_seconds;
   const auto tool = std::make_shared<Tool>(Tool{code::Sandbox(options), setup.config, UserTurns(setup.tokenizer)});
-  std::string says = "\n";
-  for (char c = ' '; c <= '~'; ++c) says += c;
-  return {.turn_ends = {std::string(kFence), std::string(kCallEnd)}, .says = says, .make = [tool] {
+  return {.turn_ends = {std::string(kFence), std::string(kCallEnd)}, .says = any_ascii(), .make = [tool] {
             return std::unique_ptr<Environment>(std::make_unique<Python>(tool));
           }};
 }

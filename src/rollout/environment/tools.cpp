@@ -108,9 +108,7 @@ EnvironmentRow row_of_tools(const EnvironmentSetup& setup) {
   auto tools = std::shared_ptr<Tools>(new Tools{
       name_of(config), LineChild(python_words("tools", words_of(config, str(config.tool_chars))), std::move(options)),
       UserTurns(setup.tokenizer)});
-  std::string says = "\n";
-  for (char c = ' '; c <= '~'; ++c) says += c;
-  return {.turn_ends = described(config).texts("turn_ends"), .says = says, .make = [tools] {
+  return {.turn_ends = described(config).texts("turn_ends"), .says = any_ascii(), .make = [tools] {
             return std::unique_ptr<Environment>(std::make_unique<Own>(tools));
           }};
 }
